@@ -24,7 +24,7 @@ sub node
     my ($name, $zone) = @_;
 
     my $t = UrlStore::Test->new(globals =>
-        "load_module $top/build/ngx_http_urlstore_postgres_module.so;");
+        "load_module $UrlStore::Test::POSTGRES;");
 
     $t->allow(qr/the log .*is tried again/, qr/the log does not confirm/);
     $t->allow_kills;

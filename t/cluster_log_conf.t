@@ -11,7 +11,7 @@ use lib "$FindBin::Bin/lib";
 
 use UrlStore::Test;
 
-my $module = "$UrlStore::Test::TOP/build/ngx_http_urlstore_postgres_module.so";
+my $module = $UrlStore::Test::POSTGRES;
 
 plan(skip_all => 'no module for PostgreSQL was built: make deps')
     if !-e $module;

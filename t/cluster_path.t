@@ -27,7 +27,7 @@ my $top = $UrlStore::Test::TOP;
 my @text = ('Content-Type' => 'text/plain');
 my $pg = UrlStore::Postgres->new->start;
 my $t = UrlStore::Test->new(log => 'notice', disk => 1, globals =>
-    "load_module $top/build/ngx_http_urlstore_postgres_module.so;");
+    "load_module $UrlStore::Test::POSTGRES;");
 my $dir = $t->dir . '/cache';
 my $marks = 'a';
 my $at = 0;
@@ -306,7 +306,7 @@ ok(!$t->reload(text("path=$dir-3")), 'a reload does not change the path');
 
 if (full()) {
     my $b = UrlStore::Test->new(log => 'notice', globals =>
-        "load_module $top/build/ngx_http_urlstore_postgres_module.so;");
+        "load_module $UrlStore::Test::POSTGRES;");
 
     spew($b->dir . '/log', $pg->conninfo);
     spew($b->dir . '/map.json', slurp($t->dir . '/map.json'));

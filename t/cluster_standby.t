@@ -30,7 +30,7 @@ sub node
     my ($name, $shards, $options, @faults) = @_;
 
     my $t = UrlStore::Test->new(@faults, globals =>
-        "load_module $top/build/ngx_http_urlstore_postgres_module.so;");
+        "load_module $UrlStore::Test::POSTGRES;");
 
     # a node that is stopped lets a call of its thread end
 

@@ -21,8 +21,8 @@ top=$(cd "$(dirname "$0")/.." && pwd)
 out=$build/builds/$name
 
 case $kind in
-static)  add=--add-module targets=binary ;;
-dynamic) add=--add-dynamic-module targets='binary modules' ;;
+static)  add=--add-module ;;
+dynamic) add=--add-dynamic-module ;;
 *) echo "$name is not SOURCE-static-COMPILER, ...-dynamic-..." >&2; exit 1 ;;
 esac
 
@@ -33,8 +33,9 @@ done
 
 # the source is shared, its configuration is not
 
-"$top/tools/nginx-build.sh" "$out" "$dir" "$targets" \
-    --with-cc="$cc" --with-cc-opt="-g -O2 -fPIC $warnings" "$add=$top"
+"$top/tools/nginx-build.sh" "$out" "$dir" 'binary modules' \
+    --with-cc="$cc" --with-cc-opt="-g -O2 -fPIC $warnings" "$add=$top" \
+    --add-dynamic-module="$top/src/postgres"
 
 # all names are the project's
 
@@ -54,5 +55,7 @@ server=$out/nginx
 echo "$name: $("$server" -v 2>&1), $("$cc" --version | head -n 1)" \
     | tee "$out.log"
 cd "$top"
-US_NGINX=$server US_MODULE=$module perl -It/lib -S prove --timer -j "$jobs" \
-    --harness UrlStore::Harness -It/lib "$@" | tee -a "$out.log"
+export US_NGINX=$server US_MODULE=$module
+export US_POSTGRES_MODULE=$out/ngx_http_urlstore_postgres_module.so
+perl -It/lib -S prove --timer -j "$jobs" --harness UrlStore::Harness -It/lib \
+    "$@" | tee -a "$out.log"

@@ -28,7 +28,6 @@ use UrlStore::Client;
 use UrlStore::History;
 use UrlStore::Test ();
 
-my $MODULE = "$UrlStore::Test::TOP/build/ngx_http_urlstore_postgres_module.so";
 my $RATE = 300;                      # URLs that are found in a second
 my $SLOW = 8;                        # slow clients
 
@@ -37,10 +36,11 @@ sub new
 {
     my ($class, @conninfo) = @_;
 
-    Test::More::BAIL_OUT("no $MODULE: run make") if !-e $MODULE;
+    Test::More::BAIL_OUT("no $UrlStore::Test::POSTGRES: run make")
+        if !-e $UrlStore::Test::POSTGRES;
 
     my @nodes = map { UrlStore::Test->new(workers => 2, log => 'notice',
-        globals => "load_module $MODULE;") } @conninfo;
+        globals => "load_module $UrlStore::Test::POSTGRES;") } @conninfo;
     my $router = UrlStore::Test->new;
 
     for my $k (0 .. $#nodes) {

@@ -34,7 +34,7 @@ package UrlStore::Test;
 #     US_ROUTE=N      routers over N shards in place of zones
 #                     (UrlStore::Route); run() needs a text of the http block
 #     US_LEAVE=1      keeps the prefix directory
-#     US_NGINX, US_MODULE   other places
+#     US_NGINX, US_MODULE, US_POSTGRES_MODULE   other places
 #     CORPORA         where lists of URLs are (UrlStore::Corpora)
 #
 # Core Perl only.
@@ -66,6 +66,8 @@ our @EXPORT = (@Test::More::EXPORT, @UrlStore::Corpora::EXPORT, qw(
 ));
 
 our $TOP = abs_path(dirname(__FILE__) . '/../../..');
+our $POSTGRES = $ENV{US_POSTGRES_MODULE}
+    // "$TOP/build/ngx_http_urlstore_postgres_module.so";
 our $FAULT_DISK = "$TOP/build/faults/disk.so";
 our $FAULT_CLOCK = "$TOP/build/faults/clock.so";
 
