@@ -26,6 +26,11 @@ my $start = $site->urls->[0];
 # what runs in $dir, for a store and the URL to begin with
 
 my %crawlers = (
+    crawlee => sub {
+        my ($store) = @_;
+
+        return (qw(node crawlee.mjs), $store, $start, $site->proxy);
+    },
     scrapy => sub {
         my ($store, $again) = @_;
 
@@ -34,6 +39,8 @@ my %crawlers = (
     },
 );
 
+
+$site->node_project;
 
 # Scrapy 2.8 has no add-ons: their call is made here
 
@@ -60,6 +67,8 @@ $ENV{PYTHONPATH} = join ':', "$top/clients/python",
     "$top/clients/python/examples", $ENV{PYTHONPATH} // ();
 $ENV{http_proxy} = $site->proxy;
 $ENV{no_proxy} = '127.0.0.1';
+$ENV{CRAWLEE_STORAGE_DIR} = "$dir/storage";
+$ENV{CRAWLEE_MEMORY_MBYTES} = 1024;
 
 my @names = grep { !$ENV{CRAWLERS} || $ENV{CRAWLERS} =~ /\b$_\b/ }
     sort keys %crawlers;

@@ -1,30 +1,22 @@
 #!/usr/bin/perl
 
-# The Node package: its types hold for the examples, and the recipe for
-# Crawlee runs, on a site of stored pages, through kills.
+# The Node package: its types hold for the examples, and the one for Crawlee
+# runs on a site of stored pages; crawl.t kills it.  What the adapter does when
+# store or queue refuse is tested without a crawler.
 
 use strict;
 use warnings;
 
 use lib 't/lib';
-use File::Copy qw(copy);
-use File::Path qw(make_path);
 use UrlStore::Site;
 use UrlStore::Test;
 
 my $top = $UrlStore::Test::TOP;
 my $modules = "$top/t/clients/node_modules";
-my $examples = "$top/clients/node/examples";
 my $site = UrlStore::Site->new(100);
 my $dir = $site->dir;
 
-# as a project of a user: the packages in node_modules, the client among them
-
-make_path("$dir/node_modules/\@types", "$dir/node_modules/\@crawlee");
-symlink $_, "$dir/node_modules/" . s{.*/node_modules/}{}r
-    for grep { !m{/\@(?:types|crawlee)$} } glob("$modules/* $modules/\@*/*");
-symlink "$top/clients/node", "$dir/node_modules/urlstore";
-copy($_, $dir) or die "$_: $!" for glob("$examples/*.mjs");
+$site->node_project;
 
 my $tsc = `cd $dir && node $modules/typescript/bin/tsc --noEmit --strict \\
     --checkJs --allowJs --skipLibCheck --module nodenext --target es2022 \\
@@ -57,10 +49,12 @@ sub ends { waitpid $_[0], 0; return $? == 0 }
 my $t = UrlStore::Test->new->run(<<'CONF');
 urlstore_zone one 16m marks=visited;
 urlstore_zone two 16m marks=visited;
+urlstore_zone three 16m marks=visited;
 server {
     listen 127.0.0.1:%%PORT%%;
     location /one/ { urlstore_api one; }
     location /two/ { urlstore_api two; }
+    location /three/ { urlstore_api three; }
 }
 CONF
 my $port = $t->port;
@@ -74,21 +68,53 @@ is($t->get("/one$left")->{body}, '', '... and all are marked');
 ok(ends(crawlee("$port/one")), 'a second time');
 is(scalar %{ $site->fetched->{all} }, 0, '... fetches nothing');
 
-my $all = {};
 
-for my $pages (20, 40) {
-    my $pid = crawlee("$port/two");
+# the adapter, over queues that refuse, and stores whose answers get lost
 
-    wait_until(20, sub { $site->requests >= $pages });
-    kill 'KILL', $pid;
-    ends($pid);
-    $got = $site->fetched->{all};
-    $all->{$_} += $got->{$_} for keys %$got;
-}
+spew("$dir/adapter.mjs", <<'END');
+import { Request } from "@crawlee/cheerio";
+import { Store } from "urlstore";
+import { share } from "urlstore/crawlee";
 
-note(scalar(%$all) . ' pages before the last run');
-ok(ends(crawlee("$port/two")), 'after two kills');
-$got = $site->fetched->{all};
-$all->{$_} += $got->{$_} for keys %$got;
-is(join(' ', $site->missing($all)), '', '... every page has been fetched');
-is($t->get("/two$left")->{body}, '', '... and all are marked');
+const store = new Store(process.argv[2]);
+const lost = { addAll: async () => { throw Object.assign(new Error("lost"),
+    { unsure: process.argv[3] === "1" }) } };
+const queued = [];
+let refuse = true;
+const queue = { async batchAddRequests(requests) {
+    if (refuse) {
+        refuse = false;
+        throw new Error("no queue");
+    }
+    queued.push(...requests.map((r) => r.uniqueKey));
+    return { unprocessedRequests: [], processedRequests: requests.map((r) =>
+        ({ uniqueKey: r.uniqueKey, requestId: "x", wasAlreadyPresent: false,
+            wasAlreadyHandled: false })) };
+} };
+const client = { requestQueue: () => queue };
+const shared = share(client, store).requestQueue();
+const urls = ["http://q.test/a/", "http://WWW.q.test/a/#x", "ftp://q.test/"];
+const requests = urls.map((url) => new Request({ url }));
+
+requests.push(new Request({ url: urls[0], uniqueKey: "mine" }),
+    new Request({ url: urls[0], method: "POST", payload: "x",
+        useExtendedUniqueKey: true }));
+await shared.batchAddRequests(requests).catch((e) => console.log(e.message));
+const { processedRequests } = await shared.batchAddRequests(requests);
+console.log(queued.length, queued[0], queued.includes("mine"));
+console.log(requests.every((r) => processedRequests.some((p) =>
+    p.uniqueKey === r.uniqueKey)));
+await shared.batchAddRequests(requests.slice(0, 3));
+console.log(queued.length);
+await share(client, lost).requestQueue().addRequest(requests[0])
+    .then(() => console.log("queued"), (e) => console.log(e.message));
+store.close();
+END
+
+my $said = "no queue\n3 urlstore:http://q.test/a/ true\ntrue\n3\n";
+
+is(`cd $dir && node adapter.mjs http://127.0.0.1:$port/two 1 2>&1`,
+    "${said}queued\n", 'what a queue refused is owed to it; a request of the '
+    . 'caller\'s own passes; after a lost answer all pass');
+is(`cd $dir && node adapter.mjs http://127.0.0.1:$port/three 0 2>&1`,
+    "${said}lost\n", '... after a refusal none');

@@ -4,40 +4,30 @@
 //
 //     node crawlee.mjs STORE START [PROXY]
 //
-// The links of a page go to the store in one request; a page is marked when
-// they are stored.  A crawler begins with what has no mark, which is what a
-// killed one has left.
+// Run it as often as you like, at the same time or one after the other: a
+// page is fetched by one of them.  It begins with what has no mark, which is
+// what a killed one has left.
 
-import { CheerioCrawler, ProxyConfiguration } from "@crawlee/cheerio";
+import { CheerioCrawler, Configuration, ProxyConfiguration }
+    from "@crawlee/cheerio";
 import { Store } from "urlstore";
+import { share } from "urlstore/crawlee";
 
 const [address, start, proxy] = process.argv.slice(2);
 const store = new Store(address, { cache: 100_000 });
+const storage = share(Configuration.getStorageClient(), store);
+
+Configuration.useStorageClient(storage);
 
 const crawler = new CheerioCrawler({
     ...(proxy && { proxyConfiguration:
         new ProxyConfiguration({ proxyUrls: [proxy] }) }),
 
-    async requestHandler({ $, request }) {
-        const page = request.loadedUrl;
-        const links = $("a[href]").toArray()
-            .map((a) => $(a).attr("href") ?? "");
-        const batch = await store.addAll(links, page);
-
-        await crawler.addRequests(batch.toFetch().map((item) => ({
-            url: new URL(links[item.index], page).href,
-            userData: { id: item.id }
-        })));
-        await store.mark("visited", [request.userData.id ?? page]);
+    async requestHandler({ enqueueLinks }) {
+        await enqueueLinks({ strategy: "all" });
     }
 });
 
-await store.add(start);
-
-const left = [];
-for await (const entry of store.feed(0, { mark: "!visited" })) {
-    left.push({ url: String(entry.url), userData: { id: entry.id } });
-}
-
-await crawler.run(left);
+await crawler.addRequests(storage.left());
+await crawler.run([start]);
 store.close();

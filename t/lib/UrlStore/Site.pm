@@ -16,6 +16,7 @@ package UrlStore::Site;
 use strict;
 use warnings;
 
+use File::Copy qw(copy);
 use File::Path qw(make_path);
 use UrlStore::Test;
 
@@ -79,6 +80,27 @@ CONF
 
 my @odd = ('mailto:a@b.test', 'javascript:void(0)', 'ftp://b.test/x',
     'http://[b', '#top');
+
+
+# makes $site->dir a project of a user of Node: the packages and the client
+# in node_modules, and the examples
+
+sub node_project
+{
+    my ($self) = @_;
+
+    my $top = $UrlStore::Test::TOP;
+    my $modules = "$top/t/clients/node_modules";
+    my $mine = "$self->{dir}/node_modules";
+
+    make_path("$mine/\@types", "$mine/\@crawlee");
+    symlink $_, "$mine/" . s{.*/node_modules/}{}r
+        for grep { !m{/\@(?:types|crawlee)$} }
+            glob("$modules/* $modules/\@*/*");
+    symlink "$top/clients/node", "$mine/urlstore";
+    copy($_, $self->{dir}) or die "$_: $!"
+        for glob("$top/clients/node/examples/*.mjs");
+}
 
 
 sub dir { return $_[0]{dir} }
