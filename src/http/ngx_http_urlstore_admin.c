@@ -750,61 +750,48 @@ ngx_http_urlstore_admin_durable(ngx_http_urlstore_post_t *a)
 }
 
 
-/* other workers may do the same: each has a temporary file of its own */
-
-static int
-ngx_http_urlstore_admin_write(ngx_http_urlstore_post_t *a, int dirfd,
-    const char *name, us_disk_error_t *e)
-{
-    int    fd;
-    char  *tmp;
-
-    tmp = ngx_pnalloc(a->r->pool, ngx_strlen(name) + 32);
-    if (tmp == NULL) {
-        return us_disk_fail(e, ENOMEM, "no temporary file");
-    }
-
-    (void) ngx_sprintf((u_char *) tmp, "%s.%P.tmp%Z", name, ngx_pid);
-
-    fd = openat(dirfd, tmp, O_WRONLY|O_CREAT|O_TRUNC|O_CLOEXEC, 0644);
-
-    return us_disk_replace_by(dirfd, tmp, fd, name, a->map->text.data,
-                              a->map->text.len, e);
-}
-
-
-/* of a router, which has no other place for it */
+/*
+ * Of a router, which has no other place for it.  Other workers may do the same:
+ * each has a temporary file of its own.
+ */
 
 static ngx_int_t
 ngx_http_urlstore_admin_file(ngx_http_urlstore_post_t *a, char *err)
 {
-    int               rc, dirfd;
-    u_char           *dir, *name;
+    int               fd, rc, dirfd;
+    char             *tmp;
+    u_char           *name;
+    ngx_str_t         dir;
     us_disk_error_t   e;
 
     if (!ngx_http_urlstore_cluster_routes(a->cluster)) {
         return NGX_OK;
     }
 
-    rc = -1;
-    dirfd = -1;
-
     /* the path is absolute */
 
-    name = (u_char *) strrchr((char *) a->cluster->path.data, '/') + 1;
-    dir = ngx_pnalloc(a->r->pool, name - a->cluster->path.data + 1);
+    dir.data = a->cluster->path.data;
+    name = (u_char *) strrchr((char *) dir.data, '/') + 1;
+    dir.len = name - dir.data;
 
-    if (dir) {
-        ngx_cpystrn(dir, a->cluster->path.data,
-                    name - a->cluster->path.data + 1);
-        dirfd = open((char *) dir, O_RDONLY|O_DIRECTORY|O_CLOEXEC);
+    tmp = ngx_pnalloc(a->r->pool, a->cluster->path.len + 32);
+    if (tmp == NULL) {
+        (void) ngx_sprintf((u_char *) err, "out of memory%Z");
+        return NGX_ERROR;
     }
 
+    (void) ngx_sprintf((u_char *) tmp, "%V%Z", &dir);
+    dirfd = open(tmp, O_RDONLY|O_DIRECTORY|O_CLOEXEC);
+
     if (dirfd == -1) {
-        us_disk_fail(&e, ngx_errno, "open of its directory failed");
+        rc = us_disk_fail(&e, ngx_errno, "open of its directory failed");
 
     } else {
-        rc = ngx_http_urlstore_admin_write(a, dirfd, (char *) name, &e);
+        (void) ngx_sprintf((u_char *) tmp, "%s.%P.tmp%Z", name, ngx_pid);
+        fd = openat(dirfd, tmp, O_WRONLY|O_CREAT|O_TRUNC|O_CLOEXEC, 0644);
+
+        rc = us_disk_replace_by(dirfd, tmp, fd, (char *) name,
+                                a->map->text.data, a->map->text.len, &e);
         (void) close(dirfd);
     }
 
@@ -823,36 +810,6 @@ ngx_http_urlstore_admin_file(ngx_http_urlstore_post_t *a, char *err)
 }
 
 
-static ngx_int_t
-ngx_http_urlstore_admin_later(ngx_http_request_t *r)
-{
-    if (ngx_http_urlstore_retry_after(r, 1) != NGX_OK) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    return ngx_http_urlstore_problem(r, NGX_HTTP_SERVICE_UNAVAILABLE, NULL,
-                                     "a shard of this nginx is not ready, or "
-                                     "its disk is late; the map may be posted "
-                                     "again");
-}
-
-
-static ngx_int_t
-ngx_http_urlstore_admin_standby(ngx_http_request_t *r)
-{
-    if (ngx_http_urlstore_retry_after(r, 1) != NGX_OK
-        || ngx_http_urlstore_untouched(r) != NGX_OK)
-    {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    return ngx_http_urlstore_problem(r, NGX_HTTP_SERVICE_UNAVAILABLE,
-                                     "\"reason\":\"standby\"", "this node is a "
-                                     "standby: it gets the map from the "
-                                     "primary of its shard");
-}
-
-
 /* adopts the map, or waits until all shards can, and have it on disk */
 
 static ngx_int_t
@@ -864,38 +821,7 @@ ngx_http_urlstore_admin_look(ngx_http_urlstore_post_t *a)
     char                      err[NGX_MAX_ERROR_STR];
 
     r = a->r;
-
     rc = a->adopted ? NGX_OK : ngx_http_urlstore_admin_adopt(a, err);
-
-    if (rc == NGX_OK) {
-        a->adopted = 1;
-
-        if (a->check || ngx_http_urlstore_admin_durable(a)) {
-
-            if (!a->check && ngx_http_urlstore_admin_file(a, err) != NGX_OK) {
-                return ngx_http_urlstore_problem(r,
-                                                 NGX_HTTP_INTERNAL_SERVER_ERROR,
-                                                 NULL, "the map could not be "
-                                                 "written to \"%V\": %s",
-                                                 &a->cluster->path, err);
-            }
-
-            ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-            ctx->status = NGX_HTTP_NO_CONTENT;
-
-            if (ngx_http_urlstore_out_init(&ctx->out, r->pool, 1) != NGX_OK) {
-                return NGX_HTTP_INTERNAL_SERVER_ERROR;
-            }
-
-            return ngx_http_urlstore_send(r);
-        }
-
-        rc = NGX_AGAIN;
-    }
-
-    if (rc == NGX_BUSY) {
-        return ngx_http_urlstore_admin_standby(r);
-    }
 
     if (rc == NGX_DECLINED) {
         return ngx_http_urlstore_problem(r, NGX_HTTP_CONFLICT,
@@ -903,9 +829,47 @@ ngx_http_urlstore_admin_look(ngx_http_urlstore_post_t *a)
                                          "refused: %s", err);
     }
 
-    rc = a->check ? NGX_DECLINED : ngx_http_urlstore_post_wait(a);
+    a->adopted |= (rc == NGX_OK);
 
-    return rc == NGX_DECLINED ? ngx_http_urlstore_admin_later(r) : rc;
+    if (rc == NGX_OK && (a->check || ngx_http_urlstore_admin_durable(a))) {
+
+        if (!a->check && ngx_http_urlstore_admin_file(a, err) != NGX_OK) {
+            return ngx_http_urlstore_problem(r,
+                                             NGX_HTTP_INTERNAL_SERVER_ERROR,
+                                             NULL, "the map could not be "
+                                             "written to \"%V\": %s",
+                                             &a->cluster->path, err);
+        }
+
+        ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+        ctx->status = NGX_HTTP_NO_CONTENT;
+
+        return ngx_http_urlstore_send(r);
+    }
+
+    if (rc != NGX_BUSY && !a->check) {
+        rc = ngx_http_urlstore_post_wait(a);
+
+        if (rc != NGX_DECLINED) {
+            return rc;
+        }
+    }
+
+    if (ngx_http_urlstore_retry_after(r, 1) != NGX_OK
+        || (rc == NGX_BUSY && ngx_http_urlstore_untouched(r) != NGX_OK))
+    {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    return rc == NGX_BUSY
+           ? ngx_http_urlstore_problem(r, NGX_HTTP_SERVICE_UNAVAILABLE,
+                                       "\"reason\":\"standby\"", "this node is "
+                                       "a standby: it gets the map from the "
+                                       "primary of its shard")
+           : ngx_http_urlstore_problem(r, NGX_HTTP_SERVICE_UNAVAILABLE, NULL,
+                                       "a shard of this nginx is not ready, "
+                                       "or its disk is late; the map may be "
+                                       "posted again");
 }
 
 

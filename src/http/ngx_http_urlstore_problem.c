@@ -237,55 +237,35 @@ ngx_http_urlstore_refused(ngx_http_request_t *r,
 }
 
 
-/* members of a problem document: extra, which may be NULL, and "primary" */
-
-static ngx_int_t
-ngx_http_urlstore_follow_member(ngx_http_request_t *r,
-    ngx_http_urlstore_zone_t *zone, const char *extra, ngx_str_t *member)
-{
-    u_char    *p;
-    size_t     len;
-    us_str_t   name;
-
-    name = us_str_of(zone->life.conf.follow->name);
-    len = extra ? ngx_strlen(extra) : 0;
-
-    member->data = ngx_pnalloc(r->pool, len + us_json_quoted_max(name.len)
-                                        + sizeof(",\"primary\":"));
-    if (member->data == NULL) {
-        return NGX_ERROR;
-    }
-
-    p = ngx_cpymem(member->data, extra ? extra : "", len);
-
-    if (len) {
-        *p++ = ',';
-    }
-
-    p = ngx_cpymem(p, "\"primary\":", sizeof("\"primary\":") - 1);
-    p = us_json_quote_bytes(p, name);
-    *p = '\0';
-
-    member->len = p - member->data;
-
-    return NGX_OK;
-}
-
-
-/* what is wrong, and who has what the client wants */
+/*
+ * What is wrong, and who has what the client wants: members are extra, which
+ * may be NULL, and "primary".
+ */
 
 ngx_int_t
 ngx_http_urlstore_follow_problem(ngx_http_request_t *r,
     ngx_http_urlstore_zone_t *zone, ngx_uint_t status, const char *extra,
     const char *detail)
 {
-    ngx_str_t  member;
+    u_char    *p, *members;
+    size_t     len;
+    us_str_t   name;
 
-    if (ngx_http_urlstore_follow_member(r, zone, extra, &member) != NGX_OK) {
+    name = us_str_of(zone->life.conf.follow->name);
+    len = extra ? ngx_strlen(extra) : 0;
+
+    members = ngx_pnalloc(r->pool, len + us_json_quoted_max(name.len)
+                                   + sizeof(",\"primary\":"));
+    if (members == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    return ngx_http_urlstore_problem(r, status, (char *) member.data,
+    p = ngx_sprintf(members, "%s%s\"primary\":", len ? extra : "",
+                    len ? "," : "");
+    p = us_json_quote_bytes(p, name);
+    *p = '\0';
+
+    return ngx_http_urlstore_problem(r, status, (char *) members,
                                      "%s; its primary is %s", detail,
                                      zone->life.conf.follow->name);
 }

@@ -30,9 +30,7 @@
 #include <sys/random.h>
 
 
-#if (NGX_THREADS)
 extern ngx_module_t  ngx_thread_pool_module;
-#endif
 
 
 ngx_int_t
@@ -80,7 +78,6 @@ ngx_http_urlstore_pool_name(ngx_slab_pool_t *shpool, const char *kind,
 ngx_int_t
 ngx_http_urlstore_zone_threads(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone)
 {
-#if (NGX_THREADS)
 
     u_char          *p;
     ngx_int_t        rc;
@@ -121,15 +118,6 @@ ngx_http_urlstore_zone_threads(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone)
     }
 
     return rc;
-
-#else
-
-    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                       "urlstore_zone \"%V\" needs an nginx built with "
-                       "threads", &zone->name);
-    return NGX_ERROR;
-
-#endif
 }
 
 
