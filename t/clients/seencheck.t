@@ -107,6 +107,30 @@ gzip(\"[$d]", \(my $packed));
 $r = seencheck($packed, 'Content-Encoding' => 'gzip');
 is("$r->{status} $r->{body}", "200 [$d]", 'a gzip body');
 
+# Zeno looks for the answer by another spelling: its query decoded, grouped by
+# names, encoded again, in any order of the names
+
+my $q = element('http://example.com/q?b=x,y&a=%7e+1&b=2', 'asset');
+$r = seencheck("[$q]");
+is(join("\n", map { $_->{value} } @{ $r->json }), <<'END' =~ s/\n\z//r,
+http://example.com/q?b=x,y&a=%7e+1&b=2
+http://example.com/q?b=x%2Cy&b=2&a=~+1
+http://example.com/q?a=~+1&b=x%2Cy&b=2
+END
+    'a query: each spelling by which Zeno looks for it');
+is(seencheck("[$q]")->{status}, 204, '... once');
+
+$q = element('http://example.com/q?' . join('&', map { "$_=1" } 1 .. 6)
+    . '#f', 'asset');
+$r = seencheck("[$q]");
+is($r->{body}, "[$q]", '... none of six names, which have 720 orders');
+$q = element('http://example.com/q?b&%zz&;#f', 'asset');
+$r = seencheck("[$q]");
+is($r->json->[1]{value}, 'http://example.com/q?b=#f', '... what Go leaves out');
+$q = element('http://example.com/r?b=a,b', 'asset');
+$r = seencheck("[$q]", 'User-Agent' => 'other');
+is($r->{body}, "[$q]", '... for its client only');
+
 my $same = element('http://example.com/e', 'asset');
 $r = seencheck("[$same,$same]");
 is($r->{body}, "[$same]", 'the same URL twice: once');

@@ -19,8 +19,10 @@ import zlib
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeout
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import islice, permutations
 from threading import Lock
-from typing import Dict, List, NamedTuple, Optional, Set, Tuple
+from typing import Dict, Iterator, List, NamedTuple, Optional, Set, Tuple
+from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 from .errors import Problem, UrlStoreError
 from .sync import Store
@@ -31,8 +33,11 @@ MAX_ITEMS = 10000
 PATIENCE = 4.0              # Zeno gives up after 5 s, and asks again
 THREADS = 64                # requests to the store at the same time
 MAX_OWED = 1000000          # URLs
+MAX_NAMES = 5               # of a query, whose orders are all answered: 120
+MAX_SPELLED = 100000        # spellings in an answer: half a second
 
 _BLANK = re.compile(r"[ \t\r\n]*")
+_BROKEN = re.compile("%(?![0-9A-Fa-f]{2})")
 _decoder = json.JSONDecoder()
 
 
@@ -90,6 +95,33 @@ def blank(text: str, at: int) -> int:
     return match.end() if match else at
 
 
+def spellings(value: str) -> Iterator[str]:
+    """Zeno (read at ef2b39b0, July 2026) sends one spelling of a URL and looks
+    for another one in the answer: its query is decoded, grouped by names,
+    encoded again, and the names are in a random order.  What it does not find
+    it never fetches."""
+    front, hash_, fragment = value.partition("#")
+    path, _, query = front.partition("?")
+    groups: Dict[str, List[str]] = {}
+    for pair in query.split("&"):
+        if pair and ";" not in pair and not _BROKEN.search(pair):
+            name, _, text = pair.partition("=")
+            groups.setdefault(escaped(name), []).append(escaped(text))
+    if not query or len(groups) > MAX_NAMES:
+        return
+    for names in permutations(groups):
+        new = "&".join(f"{name}={text}" for name in names
+                       for text in groups[name])
+        spelled = path + (new and "?" + new) + hash_ + fragment
+        if spelled != value:
+            yield spelled
+
+
+def escaped(text: str) -> str:
+    plain = unquote_to_bytes(text.replace("+", " "))
+    return quote_from_bytes(plain, safe=" ").replace(" ", "+")
+
+
 class Seen:
     """A store, with one deadline for all that a request asks.  What the store
     adds for a request that was answered 503 is owed: it is unseen to the next
@@ -103,7 +135,7 @@ class Seen:
         self._owed: Dict[str, None] = {}
         self._under_way: Dict[Future[Batch], Set[str]] = {}
 
-    def unseen(self, asked: List[Element]) -> List[str]:
+    def unseen(self, asked: List[Element]) -> List[Element]:
         """Adds what is new.  What the store cannot hold counts as unseen, or
         it would be lost; what a rule of the store rejects, as seen."""
         work = self._pool.submit(self._store.add_all,
@@ -121,7 +153,7 @@ class Seen:
             self._owe(asked, work)
             raise
         with self._lock:
-            return [element.text for element, item in zip(asked, items)
+            return [element for element, item in zip(asked, items)
                     if item.status not in ("seen", "rejected") or item.unsure
                     or self._pay(element.value)]
 
@@ -149,7 +181,7 @@ class Seen:
                 del self._owed[next(iter(self._owed))]
 
 
-def answer(seen: Seen, body: bytes) -> Tuple[int, bytes]:
+def answer(seen: Seen, body: bytes, zeno: bool) -> Tuple[int, bytes]:
     """The status and the body."""
     try:
         asked = elements(body.decode())
@@ -164,7 +196,12 @@ def answer(seen: Seen, body: bytes) -> Tuple[int, bytes]:
         raise Refused(503, "Service Unavailable", str(e), 1) from None
     if not new:
         return 204, b""
-    return 200, ("[" + ",".join(new) + "]").encode()
+    texts = [element.text for element in new]
+    if zeno:
+        texts += islice((json.dumps({"value": spelled}) for element in new
+                         for spelled in spellings(element.value)),
+                        MAX_SPELLED)
+    return 200, ("[" + ",".join(texts) + "]").encode()
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -173,7 +210,9 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         try:
-            status, body = answer(self.seen, self.body())
+            agent = self.headers.get("User-Agent", "")
+            status, body = answer(self.seen, self.body(),
+                                  agent.startswith("gocrawlhq/"))
             self.reply(status, body, "application/json", {})
         except Refused as e:
             self.refuse(e)
