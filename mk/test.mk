@@ -307,6 +307,9 @@ test-clients: deps $(CLIENT_MODULES) build  ## the clients, Scrapy, Crawlee
 test-crawl: deps $(CLIENT_MODULES) build  ## crawlers, killed, on a site of 5,000 pages (CRAWLERS)
 	@US_FULL=1 $(PROVE) -v t/clients/crawl.t
 
+test-languages: $(B)/.deps-clients $(B)/.deps-languages build  ## batches in Ruby, PHP and Rust, without a client
+	@US_FULL=1 $(PROVE) -v t/clients/languages.t
+
 $(WEB_MODULES): | $(B)/.deps-web
 $(CLIENT_MODULES): | $(B)/.deps-clients
 
@@ -319,4 +322,4 @@ $(CLIENT_MODULES): | $(B)/.deps-clients
         test-replica test-cluster test-route test-route-short programs \
         test-server test-room test-steps check-model test-asan test-valgrind \
         test-builds test-upgrade faults test-faults test-claims test-web \
-        test-clients test-crawl
+        test-clients test-crawl test-languages

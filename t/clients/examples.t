@@ -84,7 +84,7 @@ for my $guide (qw(api clients crawlers)) {
     my $shown = 0;
 
     for my $block (slurp("$top/docs/$guide.md")
-                   =~ /^```(?:sh|python|js|ts|go|java)\n(.*?)^```$/msg)
+                   =~ /^```(?:sh|python|js|ts|go|java|ruby)\n(.*?)^```$/msg)
     {
         $shown++;
         ok(has($code, $block), "docs/$guide.md shows: "
