@@ -13,7 +13,7 @@ use UrlStore::Test;
 
 my $t = UrlStore::Test->new->run(<<'CONF');
 urlstore_zone small 1m marks=visited;
-urlstore_zone tight 1m marks=a,b,c,d,e,f;
+urlstore_zone tight 1m marks=a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p;
 server {
     listen 127.0.0.1:%%PORT%%;
     location / { urlstore_api small; }
@@ -126,10 +126,18 @@ while (@lines) {
     last if $t->post('/tight/add?brief=1', $body)->{body} !~ /\tnew$/m;
 }
 
-my %mark = map { $_ => $t->post("/tight/mark/$_", "0\n")->{body} } 'a' .. 'f';
+# every other id has each mark, which is the most that they can take
+
+my $even = join '', map { 2 * $_ . "\n" }
+    0 .. json($t->get('/tight/stats')->{body})->{urls} / 2 - 1;
+my %mark = map {
+    my $mark = $_;
+    $mark => join '', map { $t->post("/tight/mark/$mark?brief=1", $_)->{body} }
+        $even =~ /((?:.+\n){1,5000})/g
+} 'a' .. 'p';
 
 like($mark{a}, qr/^0\tset/, 'a mark finds room in a full zone');
-like($mark{f}, qr/^-\tfull/, 'the last one does not');
+like($mark{p}, qr/^\S+\tfull/m, 'the last one does not');
 
 $r = $t->forget('/tight/url/0');
 

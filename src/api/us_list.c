@@ -207,8 +207,12 @@ uint64_t
 us_select_next(us_store_t *s, const us_select_t *select, uint64_t from,
     uint64_t to)
 {
-    return select->older && from < to
-           ? us_store_next_due(s, from, to, select->older) : from;
+    if (select->older && from < to) {
+        from = us_store_next_due(s, from, to, select->older);
+    }
+
+    return select->set.number && !select->outside && from < to
+           ? us_store_set_next(s, select->set, from, to) : from;
 }
 
 
@@ -234,8 +238,8 @@ us_select(us_store_t *s, const us_select_t *select, uint64_t id, uint8_t *buf,
 {
     us_store_status_t  status;
 
-    if ((select->marked || select->unmarked)
-        && us_store_marked(s, select->mark, id) == (int) select->unmarked)
+    if (select->set.number
+        && us_store_set_has(s, select->set, id) == (int) select->outside)
     {
         return US_UNKNOWN;
     }

@@ -76,9 +76,8 @@ uint8_t *us_list_next(uint8_t *p, const us_list_t *list, uint64_t next,
 typedef struct {
     us_str_t         site;            /* host[:port], without www. */
     us_str_t         prefix;
-    unsigned         mark;
-    unsigned         marked:1;        /* those with mark, */
-    unsigned         unmarked:1;      /* or without it */
+    us_store_set_t   set;             /* those that are in; number 0: all */
+    unsigned         outside:1;       /* or those that are not */
     unsigned         merge:1;         /* www.site is the same site */
     unsigned         new_sites:1;     /* the first of each site */
     unsigned         deleted:1;       /* ids of deleted URLs, too */

@@ -604,67 +604,20 @@ ngx_http_urlstore_group_id(ngx_http_urlstore_entry_t *e)
 }
 
 
-/* here g->done counts entries */
+/*
+ * Ids are claimed, put into a set, or taken out: all of the group, or none: the
+ * ring is full.
+ */
 
 static ngx_int_t
-ngx_http_urlstore_group_mark(ngx_http_urlstore_batch_t *batch,
-    ngx_http_urlstore_group_t *g)
-{
-    uint64_t                    lsn;
-    us_store_t                 *store;
-    ngx_http_urlstore_ctx_t    *ctx;
-    ngx_http_urlstore_entry_t  *e;
-
-    ctx = batch->ctx;
-    store = ctx->zone->store;
-
-    if (g->done == 0) {
-        us_store_seen(store, g->items, g->urls);
-    }
-
-    for ( /* void */ ; g->done < g->n; g->done++) {
-        e = &g->entries[g->done];
-
-        if (!ngx_http_urlstore_group_id(e)) {
-            continue;
-        }
-
-        lsn = 0;
-        e->status = us_store_mark(store, batch->mark, e->id, !batch->clear,
-                                  &lsn);
-
-        if (e->status == US_BUSY) {
-            return NGX_BUSY;
-        }
-
-        if (e->status == US_FENCED) {
-            return ngx_http_urlstore_group_fenced(batch);
-        }
-
-        if (e->status == US_OK) {
-            ctx->lsn = ngx_max(ctx->lsn, lsn);
-            ctx->wrote = 1;
-        }
-    }
-
-    /* the answers "unknown" and "deleted" depend on all until now */
-
-    ctx->lsn = ngx_max(ctx->lsn, us_store_published(store));
-
-    return NGX_OK;
-}
-
-
-/* all of the group, or none: the ring is full */
-
-static ngx_int_t
-ngx_http_urlstore_group_claim(ngx_http_urlstore_batch_t *batch,
+ngx_http_urlstore_group_ids(ngx_http_urlstore_batch_t *batch,
     ngx_http_urlstore_group_t *g)
 {
     uint64_t                   lsn;
     ngx_uint_t                 i, n;
     us_store_t                *store;
-    us_store_claim_t           claims[US_STORE_GROUP];
+    us_store_conf_t            conf;
+    us_store_claim_t           ids[US_STORE_GROUP];
     ngx_http_urlstore_ctx_t   *ctx;
 
     ctx = batch->ctx;
@@ -675,25 +628,51 @@ ngx_http_urlstore_group_claim(ngx_http_urlstore_batch_t *batch,
 
     for (i = 0, n = 0; i < g->n; i++) {
         if (ngx_http_urlstore_group_id(&g->entries[i])) {
-            claims[n++].id = g->entries[i].id;
+            ids[n++].id = g->entries[i].id;
         }
     }
 
-    lsn = us_store_claim(store, claims, n, batch->at_time);
+    if (batch->action == NGX_HTTP_URLSTORE_CLAIM) {
+        lsn = us_store_claim(store, ids, n, batch->at_time);
 
-    if (n && claims[0].status == US_BUSY) {
+    } else {
+        us_store_conf(store, &conf);
+        lsn = us_store_set_put(store, us_store_set(store,
+                                                   conf.marks[batch->mark]),
+                               ids, n, !batch->clear, NULL);
+    }
+
+    if (n && ids[0].status == US_BUSY) {
         return NGX_BUSY;
     }
 
-    if (n && claims[0].status == US_FENCED) {
+    if (n && ids[0].status == US_FENCED) {
         return ngx_http_urlstore_group_fenced(batch);
     }
 
     for (i = 0, n = 0; i < g->n; i++) {
-        if (ngx_http_urlstore_group_id(&g->entries[i])) {
-            g->entries[i].status = claims[n].status;
-            ctx->wrote |= (claims[n++].status == US_OK);
+
+        if (!ngx_http_urlstore_group_id(&g->entries[i])) {
+            continue;
         }
+
+        switch (ids[n].status) {
+
+        case US_NEW:
+        case US_OK:
+            ctx->wrote = 1;
+            /* fall through */
+
+        case US_SEEN:
+        case US_UNSEEN:
+            g->entries[i].status = US_OK;
+            break;
+
+        default:
+            g->entries[i].status = ids[n].status;
+        }
+
+        n++;
     }
 
     ctx->lsn = ngx_max(ctx->lsn, lsn);
@@ -739,11 +718,8 @@ ngx_http_urlstore_store_group(ngx_http_urlstore_batch_t *batch,
 
         ctx->lsn = us_store_published(store);
 
-    } else if (batch->action == NGX_HTTP_URLSTORE_CLAIM) {
-        rc = ngx_http_urlstore_group_claim(batch, g);
-
     } else {
-        rc = ngx_http_urlstore_group_mark(batch, g);
+        rc = ngx_http_urlstore_group_ids(batch, g);
     }
 
     if (rc != NGX_OK) {

@@ -127,7 +127,6 @@ static ngx_int_t
 ngx_http_urlstore_urls_mark(ngx_http_request_t *r,
     ngx_http_urlstore_urls_t *urls)
 {
-    int                       mark;
     us_str_t                  name;
     ngx_str_t                 value;
     ngx_http_urlstore_ctx_t  *ctx;
@@ -149,19 +148,16 @@ ngx_http_urlstore_urls_mark(ngx_http_request_t *r,
     name = ngx_http_urlstore_str(&value);
 
     if (name.len && name.data[0] == '!') {
-        urls->select.unmarked = 1;
+        urls->select.outside = 1;
         name.data++;
         name.len--;
     }
 
-    mark = us_store_mark_number(ctx->zone->store, name);
-
-    if (mark == -1) {
+    if (us_store_mark_number(ctx->zone->store, name) == -1) {
         return ngx_http_urlstore_mark_none(r, NGX_HTTP_BAD_REQUEST, name);
     }
 
-    urls->select.mark = mark;
-    urls->select.marked = !urls->select.unmarked;
+    urls->select.set = us_store_set(ctx->zone->store, name);
 
     return NGX_DECLINED;
 }
@@ -461,7 +457,7 @@ ngx_http_urlstore_urls_handler(ngx_http_request_t *r)
 
     /* a mark, or a claim, may be newer than its id */
 
-    ctx->tops = !(urls->select.marked || urls->select.unmarked
+    ctx->tops = !(urls->select.set.number
                   || urls->select.older || urls->list.times);
     ctx->absent = 1;
 

@@ -49,9 +49,10 @@ us_data_describe(us_manifest_t *m, const us_store_conf_t *conf)
 {
     char  marks[US_STORE_MARKS * (US_STORE_MARK_LEN + 1)], number[16];
 
-    /* operations of keys stay in the journal when the store has no memory */
+    /* operations of sets and keys stay in the journal when there are none */
 
-    m->version = conf->keys || m->version == 5 ? 5
+    m->version = conf->sets || conf->nmarks || m->version == 6 ? 6
+                 : conf->keys || m->version == 5 ? 5
                  : conf->revisit ? 4 : conf->is_shard ? 3 : 1;
     memcpy(m->uuid, conf->uuid, sizeof(m->uuid));
     m->epoch = conf->epoch;
@@ -351,6 +352,7 @@ us_data_conf(const us_manifest_t *m, us_store_conf_t *conf,
                            && strcmp(value, "first") == 0);
     conf->sites = (us_manifest_setting(m, "sites", value, sizeof(value)) == 0
                    && strcmp(value, "on") == 0);
+    conf->sets = m->version >= 6;
 
     if (us_data_revisit(m, &conf->revisit, e) == -1) {
         return -1;
@@ -419,7 +421,11 @@ us_data_lacks(const us_store_t *s, const us_store_conf_t *want)
 {
     uint32_t  shard;
 
-    return want->nmarks > us_store_nmarks(s)
+    us_store_conf_t  have;
+
+    us_store_conf(s, &have);
+
+    return want->nmarks > have.nmarks || (want->sets && !have.sets)
            || (want->revisit && us_store_revisit(s) == 0)
            || (want->is_shard && !us_store_is_shard(s, &shard));
 }
@@ -437,6 +443,7 @@ us_data_declare(us_store_t *s, int dirfd, const us_store_conf_t *want,
 
     memcpy(conf.marks, want->marks, sizeof(conf.marks));
     conf.nmarks = want->nmarks;
+    conf.sets |= want->sets;
     conf.revisit = want->revisit;
     conf.is_shard = want->is_shard;
     conf.shard = want->shard;
@@ -460,6 +467,10 @@ us_data_declare(us_store_t *s, int dirfd, const us_store_conf_t *want,
     }
 
     us_fault(US_FAULT_DECLARED);
+
+    if (rc == 0) {
+        us_store_allow_sets(s, want->sets);
+    }
 
     if (rc == 0 && us_store_set_revisit(s, want->revisit) == -1) {
         rc = us_disk_fail(e, 0, "the store keeps claims by units of %u s",

@@ -1,7 +1,9 @@
 
 /*
- * Operations that change the store, all under the lock: adds, deletes, marks.
- * Claims are in us_claims.c; but that of a new URL is part of its add.
+ * Operations that change the store, all under the lock: adds, deletes, and the
+ * declaration of marks.  Claims are in us_claims.c, but that of a new URL is
+ * part of its add.  A group that goes to a set is put in by operations that
+ * follow those of its adds.
  *
  * An add looks up all URLs of a group at once and encodes those not found, both
  * without the lock.  Then it takes the lock, looks up again those that can have
@@ -175,7 +177,7 @@ us_store_put(us_store_t *s, us_store_item_t *item, unsigned seat, int moved)
     }
 
     us_store_index_locked(s, item->id, &hashes, sl->site_first);
-    us_keys_put_locked(a, US_KEYS_NEW, item->id);
+    us_keys_put_locked(a, US_KEYS_NEW, 0, item->id);
     us_log_append_locked(a, units);
     us_ring_put_locked(a, &op);
     us_intend_locked(a, &h->next_id, item->id + 1);
@@ -284,6 +286,34 @@ us_store_add_look(us_store_t *s, us_store_item_t *items, size_t n,
 }
 
 
+/* not done yet: to be added, claimed or put into a set */
+
+static inline int
+us_store_undone(const us_store_item_t *item)
+{
+    return item->status == US_UNSEEN || item->status == US_DUE || item->wants;
+}
+
+
+/* whether an item that is to be claimed, or put into a set, was deleted */
+
+static int
+us_store_gone_locked(us_store_t *s, const us_store_item_t *items, size_t n)
+{
+    size_t  i;
+
+    for (i = 0; s->nputs && i < n; i++) {
+        if (items[i].wants && items[i].status == US_SEEN
+            && us_deleted(&s->arena, items[i].id))
+        {
+            return 1;
+        }
+    }
+
+    return us_store_pick_gone_locked(s);
+}
+
+
 /* answers known items that were new or due to the key before, so again */
 
 static void
@@ -304,12 +334,12 @@ us_store_repeat(us_store_t *s, us_store_item_t *items, size_t n,
         }
 
         if (items[i].id >= low
-            && us_keys_has(a, key->name, US_KEYS_NEW, items[i].id, s->now))
+            && us_keys_has(a, key->name, US_KEYS_NEW, 0, items[i].id, s->now))
         {
             items[i].status = US_NEW;
             items[i].new_site = us_store_first_of_site(s, items[i].id);
 
-        } else if (older && us_keys_has(a, key->name, US_KEYS_DUE,
+        } else if (older && us_keys_has(a, key->name, US_KEYS_DUE, 0,
                                         items[i].id, s->now))
         {
             items[i].status = US_DUE;
@@ -323,39 +353,71 @@ us_store_repeat(us_store_t *s, us_store_item_t *items, size_t n,
 }
 
 
-/* US_OK; or what an item is, and all that follow it: US_BUSY, US_FENCED */
+/*
+ * Of a set: what each item is to it.  An item that was put in for the key is
+ * so again.
+ */
+
+static void
+us_store_answer_set(us_store_t *s, us_store_item_t *items, size_t n,
+    const us_store_key_t *key)
+{
+    us_store_item_t  *item;
+
+    for (item = items; s->set.number && item < items + n; item++) {
+
+        item->stored = item->status;
+
+        if (item->status != US_NEW && item->status != US_SEEN) {
+            continue;
+        }
+
+        item->again = key && item->put == US_SEEN
+                      && us_keys_has(&s->arena, key->name, US_KEYS_IN,
+                                     s->set.number, item->id, s->now);
+        item->status = item->again ? US_NEW : item->put;
+    }
+}
+
+
+/* US_OK; or what an item is, and all that follow it: US_BUSY, _FENCED, _GONE */
 
 static us_store_status_t
 us_store_add_group(us_store_t *s, us_store_item_t *items, size_t n,
     uint32_t older, const us_store_key_t *key)
 {
-    int       busy, moved;
-    size_t    i, k, unseen;
-    uint64_t  next;
+    int                busy, moved;
+    size_t             i, k, unseen;
+    uint64_t           next;
+    us_store_status_t  status;
 
 again:
 
     next = us_store_next_id(s);
     unseen = us_store_add_look(s, items, n, older);
 
-    if (unseen == 0 && s->npicks == 0) {
+    if (us_store_want(s, items, n) + unseen + s->npicks == 0) {
         us_store_repeat(s, items, n, older, key);
+        us_store_answer_set(s, items, n, key);
         return US_OK;
     }
 
     us_store_enter(s);
 
-    if (us_store_fenced_locked(s)) {
+    status = us_store_fenced_locked(s) ? US_FENCED
+             : s->set.number && !us_store_set_is(s, s->set) ? US_GONE : US_OK;
+
+    if (status != US_OK) {
         us_store_leave(s);
 
-        while (items->status != US_UNSEEN && items->status != US_DUE) {
+        while (!us_store_undone(items)) {
             items++;
         }
 
-        return items->status = US_FENCED;
+        return items->status = status;
     }
 
-    if (us_shard_changed_locked(s) || us_store_pick_gone_locked(s)) {
+    if (us_shard_changed_locked(s) || us_store_gone_locked(s, items, n)) {
 
         /*
          * Nothing was done yet: the slots have other owners now; or that URL is
@@ -374,7 +436,7 @@ again:
            || us_keys_turn_locked(&s->arena, key ? key->name : 0,
                                   key ? key->until : 0)
               != 0
-           || (s->npicks && !us_ring_fits(&s->arena, us_store_pick_bytes(s)));
+           || !us_ring_fits(&s->arena, us_store_pick_bytes(s));
 
     for (i = 0; i < n; i++) {
 
@@ -383,9 +445,7 @@ again:
             busy = items[i].status == US_BUSY;
         }
 
-        if (busy && (items[i].status == US_UNSEEN
-                     || items[i].status == US_DUE))
-        {
+        if (busy && us_store_undone(&items[i])) {
             items[i].status = US_BUSY;
         }
 
@@ -395,6 +455,7 @@ again:
     }
 
     us_store_pick_locked(s, items, i, older);
+    us_store_put_locked(s, items, i);
     us_store_leave(s);
 
     for (k = 0; k < i; k++) {
@@ -404,8 +465,23 @@ again:
     }
 
     us_store_repeat(s, items, i, older, key);
+    us_store_answer_set(s, items, i, key);
 
     return i < n ? US_BUSY : US_OK;
+}
+
+
+uint64_t
+us_store_add_set(us_store_t *s, us_store_item_t *items, size_t n,
+    us_store_set_t set, const us_store_key_t *key)
+{
+    uint64_t  lsn;
+
+    s->set = set;
+    lsn = us_store_add_key(s, items, n, 0, key);
+    s->set.number = 0;
+
+    return lsn;
 }
 
 
@@ -459,11 +535,19 @@ us_store_add_key(us_store_t *s, us_store_item_t *items, size_t n,
 }
 
 
+int
+us_deleted_reserve_locked(us_arena_t *a, uint64_t word)
+{
+    return us_arena_allot_locked(a, US_AREA_DELETED,
+                                 word >> (a->chunk_shift - 3));
+}
+
+
 us_store_status_t
 us_store_forget_locked(us_store_t *s, uint64_t id, const us_hashes_t *hashes,
     const us_op_t *op)
 {
-    unsigned          m;
+    uint64_t         *word;
     us_head_t        *h;
     us_arena_t       *a;
     us_removal_t      removal;
@@ -476,7 +560,7 @@ us_store_forget_locked(us_store_t *s, uint64_t id, const us_hashes_t *hashes,
         us_bulk_keep_locked(&s->arena, 0);
     }
 
-    if (us_mark_reserve_locked(a, US_AREA_DELETED, id) != 0) {
+    if (us_deleted_reserve_locked(a, id / 64) != 0) {
         return US_FULL;
     }
 
@@ -506,15 +590,9 @@ us_store_forget_locked(us_store_t *s, uint64_t id, const us_hashes_t *hashes,
         us_ring_put_locked(a, op);
     }
 
-    us_mark_set_locked(a, US_AREA_DELETED, id, 1);
+    word = us_deleted_word(a, id / 64);
+    us_intend_locked(a, word, us_relaxed(word) | (uint64_t) 1 << id % 64);
     us_intend_locked(a, &h->deleted, h->deleted + 1);
-
-    for (m = 0; m < h->nmarks; m++) {
-        if (us_marked(a, US_AREA_MARK + m, id)) {
-            us_mark_set_locked(a, US_AREA_MARK + m, id, 0);
-        }
-    }
-
     us_claims_set_locked(a, id, 0);
 
     if (hashes) {
@@ -556,7 +634,7 @@ us_store_delete(us_store_t *s, uint64_t id, int *was, uint64_t *lsn)
         goto done;
     }
 
-    if (us_marked(a, US_AREA_DELETED, id)) {
+    if (us_deleted(a, id)) {
         *was = 1;
         status = US_OK;
         goto done;
@@ -582,86 +660,10 @@ done:
 }
 
 
-us_store_status_t
-us_store_mark_locked(us_store_t *s, unsigned m, uint64_t id, int on,
-    const us_op_t *op)
-{
-    us_arena_t  *a;
-
-    a = &s->arena;
-
-    if (op) {
-        us_bulk_keep_locked(&s->arena, 0);
-    }
-
-    if (on && us_mark_reserve_locked(a, US_AREA_MARK + m, id) != 0) {
-        return US_FULL;
-    }
-
-    if (op) {
-        us_ring_put_locked(a, op);
-    }
-
-    us_mark_set_locked(a, US_AREA_MARK + m, id, on);
-    us_commit_locked(a);
-
-    return US_OK;
-}
-
-
-us_store_status_t
-us_store_mark(us_store_t *s, unsigned m, uint64_t id, int on, uint64_t *lsn)
-{
-    us_op_t            op;
-    us_head_t         *h;
-    us_store_status_t  status;
-
-    h = us_head(s);
-
-    us_store_enter(s);
-
-    memset(&op, 0, sizeof(us_op_t));
-    op.type = on ? US_OP_MARK : US_OP_UNMARK;
-    op.mark = m;
-    op.id = id;
-
-    if (us_store_fenced_locked(s)) {
-        status = US_FENCED;
-
-    } else if (id >= h->next_id) {
-        status = US_UNKNOWN;
-
-    } else if (us_marked(&s->arena, US_AREA_DELETED, id)) {
-        status = US_DELETED;
-
-    } else if (us_marked(&s->arena, US_AREA_MARK + m, id) == on) {
-        status = US_OK;
-
-    } else if (!us_ring_fits(&s->arena, us_op_size(&op))) {
-        status = US_BUSY;
-
-    } else {
-        status = us_store_mark_locked(s, m, id, on, &op);
-    }
-
-    *lsn = h->published;
-    us_store_leave(s);
-
-    return status;
-}
-
-
-int
-us_store_marked(us_store_t *s, unsigned m, uint64_t id)
-{
-    return us_marked(&s->arena, US_AREA_MARK + m, id);
-}
-
-
 int
 us_store_deleted(us_store_t *s, uint64_t id)
 {
-    return us_marked(&s->arena, US_AREA_DELETED, id);
+    return us_deleted(&s->arena, id);
 }
 
 
@@ -679,6 +681,7 @@ us_store_add_marks(us_store_t *s, const us_str_t *names, unsigned n)
 {
     int         rc;
     unsigned    i;
+    uint32_t    row;
     us_head_t  *h;
 
     h = us_head(s);
@@ -698,11 +701,18 @@ us_store_add_marks(us_store_t *s, const us_str_t *names, unsigned n)
         }
     }
 
-    /* a writer that is killed before the last line has declared nothing */
+    /*
+     * A writer that is killed before the last line has declared nothing.  A set
+     * that has the name is the mark's.
+     */
 
     for (i = h->nmarks; rc == 0 && i < n; i++) {
         h->mark_len[i] = names[i].len;
         memcpy(h->mark[i], names[i].data, names[i].len);
+
+        if (us_set_find(&s->arena, names[i], &row) == 0) {
+            rc = us_set_make_locked(&s->arena, i + 1, names[i], 0, NULL, &row);
+        }
     }
 
     if (rc == 0) {

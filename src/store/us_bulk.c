@@ -39,6 +39,7 @@
 
 
 #include "us_bulk.h"
+#include "us_sets.h"
 
 #include <stdlib.h>
 
@@ -365,13 +366,14 @@ us_bulk_keep_locked(us_arena_t *a, unsigned more)
 
     h = a->head;
     a->keep = 0;
+    a->slack = us_sets_slack(a);
     entries = h->entries + more;
 
     /* far from full: no entry takes 8 bytes, no leaf 64 besides */
 
     bytes = entries * 8 + h->leaves * 64;
 
-    if (us_arena_free(a) > (bytes >> a->chunk_shift) + 4) {
+    if (us_arena_free(a) > (bytes >> a->chunk_shift) + 4 + a->slack) {
         return;
     }
 
@@ -617,7 +619,7 @@ static inline int
 us_bulk_void(const us_bulk_t *b, const us_bulk_entry_t *e)
 {
     return e->kind == US_BULK_URL && b->arena->head->deleted
-           && us_marked(b->arena, US_AREA_DELETED, e->id);
+           && us_deleted(b->arena, e->id);
 }
 
 

@@ -274,7 +274,7 @@ us_store_next_due(us_store_t *s, uint64_t from, uint64_t to, uint32_t older)
     while (from < end) {
         id = us_claims_scan(&s->arena, before, from, end);
 
-        if (id < end && !us_marked(&s->arena, US_AREA_DELETED, id)) {
+        if (id < end && !us_deleted(&s->arena, id)) {
             return id;
         }
 
@@ -337,19 +337,19 @@ us_store_tick_locked(us_store_t *s)
 }
 
 
-/* in order of ids, and of equal ids, of items: insertion sort of 256 at most */
+/* insertion sort of 256 at most */
 
-static void
-us_store_pick_one(us_store_t *s, uint64_t id, size_t at)
+void
+us_store_pick_one(us_store_pick_t *picks, unsigned *n, uint64_t id, size_t at)
 {
     unsigned  i;
 
-    for (i = s->npicks++; i && s->picks[i - 1].id > id; i--) {
-        s->picks[i] = s->picks[i - 1];
+    for (i = (*n)++; i && picks[i - 1].id > id; i--) {
+        picks[i] = picks[i - 1];
     }
 
-    s->picks[i].id = id;
-    s->picks[i].at = (unsigned) at;
+    picks[i].id = id;
+    picks[i].at = (unsigned) at;
 }
 
 
@@ -367,7 +367,7 @@ us_store_pick(us_store_t *s, us_store_item_t *items, size_t n,
 
     for (i = 0; i < n; i++) {
         if (items[i].status == US_DUE) {
-            us_store_pick_one(s, items[i].id, i);
+            us_store_pick_one(s->picks, &s->npicks, items[i].id, i);
         }
     }
 }
@@ -380,7 +380,8 @@ us_store_pick_bytes(const us_store_t *s)
 
     n = s->npicks;
 
-    return n ? (n / US_KEYS_AT_ONCE + 1) * US_OP_HEAD_MAX + n * 10 : 0;
+    return (n ? (n / US_KEYS_AT_ONCE + 1) * US_OP_HEAD_MAX + n * 10 : 0)
+           + us_set_op_bytes(s->nputs);
 }
 
 
@@ -390,7 +391,7 @@ us_store_pick_gone_locked(us_store_t *s)
     unsigned  i;
 
     for (i = 0; i < s->npicks; i++) {
-        if (us_marked(&s->arena, US_AREA_DELETED, s->picks[i].id)) {
+        if (us_deleted(&s->arena, s->picks[i].id)) {
             return 1;
         }
     }
@@ -436,7 +437,7 @@ us_store_claim_locked(us_store_t *s, unsigned n, uint32_t unit)
         /* the keys first: who finds a claim finds whose it is */
 
         for (i = from; i < to; i++) {
-            us_keys_put_locked(a, US_KEYS_DUE, s->picks[i].id);
+            us_keys_put_locked(a, US_KEYS_DUE, 0, s->picks[i].id);
         }
 
         for (i = from; i < to; i++) {
@@ -509,7 +510,7 @@ us_store_claim_group(us_store_t *s, us_store_claim_t *claims, size_t n,
     us_store_claim_t  *c;
 
     for (i = 0, s->npicks = 0; i < n; i++) {
-        us_store_pick_one(s, claims[i].id, i);
+        us_store_pick_one(s->picks, &s->npicks, claims[i].id, i);
     }
 
     us_store_enter(s);
@@ -539,7 +540,7 @@ us_store_claim_group(us_store_t *s, us_store_claim_t *claims, size_t n,
         if (p->id >= us_store_next_id(s)) {
             c->status = US_UNKNOWN;
 
-        } else if (us_marked(&s->arena, US_AREA_DELETED, p->id)) {
+        } else if (us_deleted(&s->arena, p->id)) {
             c->status = US_DELETED;
 
         } else if (p->id == last) {

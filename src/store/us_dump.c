@@ -11,7 +11,7 @@
 
 
 #define US_DUMP_PIECE   16384         /* bytes, if no operation is longer */
-#define US_MARK_WORDS   512           /* of marks in one operation, at most */
+#define US_DUMP_WORDS   512           /* of one operation, at most */
 
 
 /* a dump in progress: whole operations are collected in pieces */
@@ -23,7 +23,7 @@ typedef struct {
     size_t            n;
     size_t            size;
     uint8_t          *buf;
-    uint64_t          words[US_MARK_WORDS];
+    uint64_t          words[US_DUMP_WORDS];
 } us_dump_t;
 
 
@@ -36,6 +36,7 @@ typedef struct {
     uint64_t          sites;
     uint64_t          models;
     uint64_t          clock;
+    uint64_t          sets;           /* the highest number of one */
     uint64_t          deletes;        /* of ids below */
     int               built;          /* the index is complete */
     us_store_key_t    key;
@@ -274,21 +275,19 @@ us_dump_word(us_dump_t *d, us_op_t *op, uint64_t i, uint64_t word)
 }
 
 
-/* the ids below n that are deleted, or have a mark */
+/* the ids below n that are deleted */
 
 static void
-us_dump_marks(us_store_t *s, us_dump_t *d, us_area_id_t area, uint64_t n)
+us_dump_deleted(us_store_t *s, us_dump_t *d, uint64_t n)
 {
     uint64_t   i, w, *p;
     us_op_t    op;
 
     memset(&op, 0, sizeof(us_op_t));
-
-    op.type = area == US_AREA_DELETED ? US_OP_DELETED : US_OP_MARKS;
-    op.mark = area == US_AREA_DELETED ? 0 : area - US_AREA_MARK;
+    op.type = US_OP_DELETED;
 
     for (i = 0; i * 64 < n && !d->failed; i++) {
-        p = us_marks_word(&s->arena, area, i);
+        p = us_deleted_word(&s->arena, i);
         w = p ? us_relaxed(p) : 0;
 
         if (i == n / 64) {
@@ -299,6 +298,92 @@ us_dump_marks(us_store_t *s, us_dump_t *d, us_area_id_t area, uint64_t n)
     }
 
     us_dump_word(d, &op, i, 0);
+}
+
+
+/* the ids below n that are in a set, in operations of many runs */
+
+static void
+us_dump_members(us_store_t *s, us_dump_t *d, const us_store_set_info_t *set,
+    uint64_t n)
+{
+    int            found;
+    us_op_t        op;
+    uint8_t       *p;
+    uint64_t       last, from;
+    us_set_run_t   run, next;
+
+    memset(&op, 0, sizeof(us_op_t));
+    op.type = US_OP_SET_IN;
+    op.id = set->set.number;
+    p = (uint8_t *) d->words;
+    op.bytes.data = p;
+
+    last = US_STORE_NO_ID;
+    found = us_set_next(&s->arena, set->set.row, 0, n, &run);
+
+    while (found && !d->failed) {
+
+        /* what follows it at once belongs to it */
+
+        for (from = run.last + 1;
+             (found = us_set_next(&s->arena, set->set.row, from, n, &next))
+             && next.first == from;
+             from = run.last + 1)
+        {
+            run.last = next.last;
+        }
+
+        op.bytes.len += us_set_run_write(p + op.bytes.len, last, &run);
+        last = run.last;
+        run = next;
+
+        if (!found || op.bytes.len > sizeof(d->words) - 20) {
+            us_dump_op(d, &op);
+            op.bytes.len = 0;
+            last = US_STORE_NO_ID;
+        }
+    }
+}
+
+
+/*
+ * Sets, and their members, may be newer than the LSN, and a set that is dropped
+ * meanwhile may be here in part: the operations that follow do all of it once
+ * more.  First the highest number that a set has had.
+ */
+
+static void
+us_dump_sets(us_store_t *s, us_dump_t *d, uint64_t n, uint64_t last)
+{
+    uint8_t               bytes[US_OP_SET_MAX];
+    us_op_t               op;
+    uint32_t              row;
+    us_store_set_info_t   set;
+
+    memset(&op, 0, sizeof(us_op_t));
+    op.bytes.data = bytes;
+
+    if (last > US_STORE_MARKS) {
+        op.type = US_OP_SET_DROP;
+        op.id = last;
+        us_dump_op(d, &op);
+    }
+
+    op.type = US_OP_SET;
+
+    for (row = 0; us_store_set_info(s, &row, &set) && !d->failed; ) {
+
+        if (set.set.number > US_STORE_MARKS) {
+            op.id = set.set.number;
+            op.bytes.len = sizeof(set.created) + set.name.len;
+            memcpy(bytes, &set.created, sizeof(set.created));
+            memcpy(bytes + sizeof(set.created), set.text, set.name.len);
+            us_dump_op(d, &op);
+        }
+
+        us_dump_members(s, d, &set, n);
+    }
 }
 
 
@@ -350,7 +435,7 @@ us_dump_keys(us_store_t *s, us_dump_t *d, const us_dump_head_t *head)
     us_op_t          op;
     uint64_t         at, end;
     unsigned         n;
-    us_keys_entry_t  e[US_MARK_WORDS / 4];
+    us_keys_entry_t  e[US_DUMP_WORDS / 4];
 
     memset(&op, 0, sizeof(us_op_t));
     op.type = US_OP_KEYS;
@@ -364,7 +449,7 @@ us_dump_keys(us_store_t *s, us_dump_t *d, const us_dump_head_t *head)
             continue;
         }
 
-        if (e[n].block >= head->ids / 64 && e[n].block >> 63 == US_KEYS_NEW) {
+        if (e[n].block >= head->ids / 64 && e[n].block >> 62 == US_KEYS_NEW) {
             e[n].bits &= e[n].block == head->ids / 64
                          ? ((uint64_t) 1 << head->ids % 64) - 1 : 0;
         }
@@ -372,7 +457,7 @@ us_dump_keys(us_store_t *s, us_dump_t *d, const us_dump_head_t *head)
         e[n].next = 0;
         n += e[n].bits != 0;
 
-        if (n == US_MARK_WORDS / 4) {
+        if (n == US_DUMP_WORDS / 4) {
             op.bytes.len = sizeof(e);
             us_dump_op(d, &op);
             n = 0;
@@ -389,7 +474,6 @@ us_dump_keys(us_store_t *s, us_dump_t *d, const us_dump_head_t *head)
 int
 us_store_dump(us_store_t *s, us_store_out_pt out, void *data, uint64_t *lsn)
 {
-    unsigned         m;
     us_op_t          op;
     us_dump_t        d;
     us_dump_head_t   head;
@@ -402,6 +486,7 @@ us_store_dump(us_store_t *s, us_store_out_pt out, void *data, uint64_t *lsn)
     head.sites = us_head(s)->sites;
     head.models = us_head(s)->models;
     head.clock = us_head(s)->clock;
+    head.sets = us_head(s)->sets_last;
     head.built = !us_replay_builds(s, &head.deletes);
     head.deletes = head.deletes > head.ids ? head.deletes : head.ids;
     head.key.name = us_head(s)->key;
@@ -439,14 +524,11 @@ us_store_dump(us_store_t *s, us_store_out_pt out, void *data, uint64_t *lsn)
      * an operation that follows it sets them once more, or clears them.
      */
 
-    us_dump_marks(s, &d, US_AREA_DELETED, head.deletes);
+    us_dump_deleted(s, &d, head.deletes);
     us_dump_image(s, &d, &head);
     us_dump_adds(s, &d, head.ids, head.models);
 
-    for (m = 0; m < us_head(s)->nmarks; m++) {
-        us_dump_marks(s, &d, US_AREA_MARK + m, head.ids);
-    }
-
+    us_dump_sets(s, &d, head.ids, head.sets);
     us_dump_claims(s, &d, &head);
     us_dump_keys(s, &d, &head);
 

@@ -45,7 +45,16 @@ us_keys_bucket(const us_arena_t *a, uint64_t name, uint64_t block)
 static inline uint64_t
 us_keys_block(us_keys_kind_t kind, uint64_t id)
 {
-    return id / 64 | (uint64_t) kind << 63;
+    return id / 64 | (uint64_t) kind << 62;
+}
+
+
+/* what was put into a set: the names of a key differ by the set's number */
+
+static inline uint64_t
+us_keys_name(uint64_t name, uint64_t set)
+{
+    return name ^ set * 0x9e3779b97f4a7c15;
 }
 
 
@@ -104,9 +113,10 @@ us_keys_add_locked(us_arena_t *a, uint64_t name, uint64_t block,
 
 
 void
-us_keys_put_locked(us_arena_t *a, us_keys_kind_t kind, uint64_t id)
+us_keys_put_locked(us_arena_t *a, us_keys_kind_t kind, uint64_t set,
+    uint64_t id)
 {
-    uint64_t          block, bits, end;
+    uint64_t          name, block, bits, end;
     us_head_t        *h;
     us_keys_entry_t  *e;
 
@@ -116,6 +126,7 @@ us_keys_put_locked(us_arena_t *a, us_keys_kind_t kind, uint64_t id)
         return;
     }
 
+    name = us_keys_name(h->key, set);
     block = us_keys_block(kind, id);
     bits = (uint64_t) 1 << id % 64;
     end = us_intended(a, &h->keys_end);
@@ -123,7 +134,7 @@ us_keys_put_locked(us_arena_t *a, us_keys_kind_t kind, uint64_t id)
     if (end) {
         e = us_keys_entry(a, end - 1);
 
-        if (e->name == h->key && e->block == block
+        if (e->name == name && e->block == block
             && e->until == h->key_until)
         {
             us_intend_locked(a, &e->bits, us_intended(a, &e->bits) | bits);
@@ -131,7 +142,7 @@ us_keys_put_locked(us_arena_t *a, us_keys_kind_t kind, uint64_t id)
         }
     }
 
-    us_keys_add_locked(a, h->key, block, bits, h->key_until);
+    us_keys_add_locked(a, name, block, bits, h->key_until);
 }
 
 
@@ -215,7 +226,7 @@ us_keys_low(const us_arena_t *a, uint64_t now)
             return 0;
         }
 
-        if (e.block >> 63 == US_KEYS_NEW) {
+        if (e.block >> 62 == US_KEYS_NEW) {
             return e.block * 64;
         }
     }
@@ -226,7 +237,7 @@ us_keys_low(const us_arena_t *a, uint64_t now)
 
 int
 us_keys_has(const us_arena_t *a, uint64_t name, us_keys_kind_t kind,
-    uint64_t id, uint64_t now)
+    uint64_t set, uint64_t id, uint64_t now)
 {
     uint64_t         at, block;
     unsigned         i;
@@ -236,6 +247,7 @@ us_keys_has(const us_arena_t *a, uint64_t name, us_keys_kind_t kind,
         return 0;
     }
 
+    name = us_keys_name(name, set);
     block = us_keys_block(kind, id);
 
     /* acquire: the entry that the bucket names was published before */

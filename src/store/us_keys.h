@@ -45,6 +45,7 @@
 
 typedef enum {
     US_KEYS_NEW = 0,
+    US_KEYS_IN,                       /* put into a set */
     US_KEYS_DUE
 } us_keys_kind_t;
 
@@ -53,7 +54,7 @@ typedef enum {
 
 typedef struct {
     uint64_t           name;
-    uint64_t           block;         /* id / 64; the top bit is the kind */
+    uint64_t           block;         /* id / 64; the top 2 bits: kind */
     uint64_t           bits;
     uint32_t           until;         /* s since 1970 */
     uint32_t           next;
@@ -67,10 +68,12 @@ typedef struct {
 int us_keys_turn_locked(us_arena_t *a, uint64_t name, uint64_t until);
 
 /*
- * Under the lock, in the commit that publishes an id or its claim: intends that
- * it is that of head->key.  No more than US_KEYS_AT_ONCE in one commit.
+ * Under the lock, in the commit that publishes an id, its claim, or that it is
+ * in a set (else set is 0): intends that it is that of head->key.  No more than
+ * US_KEYS_AT_ONCE in one commit.
  */
-void us_keys_put_locked(us_arena_t *a, us_keys_kind_t kind, uint64_t id);
+void us_keys_put_locked(us_arena_t *a, us_keys_kind_t kind, uint64_t set,
+    uint64_t id);
 
 /* a replay's: puts an entry of a dump, and commits */
 void us_keys_load_locked(us_arena_t *a, const us_keys_entry_t *e);
@@ -84,9 +87,9 @@ uint64_t us_keys_first(const us_arena_t *a);
 /* no id below it was new to a key that is known at `now`; may be too low */
 uint64_t us_keys_low(const us_arena_t *a, uint64_t now);
 
-/* whether an id was new or due to a key that is known at `now` */
+/* whether an id was new, due or put in for a key that is known at `now` */
 int us_keys_has(const us_arena_t *a, uint64_t name, us_keys_kind_t kind,
-    uint64_t id, uint64_t now);
+    uint64_t set, uint64_t id, uint64_t now);
 
 
 #endif /* _US_KEYS_H_INCLUDED_ */

@@ -63,7 +63,7 @@ us_store_accept(us_store_t *s, us_store_item_t *item, uint64_t id, int klass)
 {
     if (klass < 0
         || us_store_domain(s, klass) != us_store_domain(s, item->spelling)
-        || us_marked(&s->arena, US_AREA_DELETED, id))
+        || us_deleted(&s->arena, id))
     {
         return 0;
     }
@@ -629,7 +629,7 @@ us_store_get(us_store_t *s, uint64_t id, uint8_t *buf, size_t *len)
         return US_UNKNOWN;
     }
 
-    if (us_marked(&s->arena, US_AREA_DELETED, id)) {
+    if (us_deleted(&s->arena, id)) {
         return US_DELETED;
     }
 
@@ -665,7 +665,7 @@ us_store_hashes(us_store_t *s, uint64_t id, us_hashes_t *hashes)
 
     rest = us_store_rest(s, id, s->text);
     hashes->site = us_store_site_hash(s, us_site(rest));
-    hashes->url = us_marked(&s->arena, US_AREA_DELETED, id)
+    hashes->url = us_deleted(&s->arena, id)
                   ? 0 : us_store_hash(s, s->text[0], rest);
 }
 

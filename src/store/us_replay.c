@@ -436,7 +436,7 @@ us_replay_hash_piece(us_store_t *s, unsigned t, size_t i)
             return -1;
         }
 
-        if (rest.len && !us_marked(&s->arena, US_AREA_DELETED, id)
+        if (rest.len && !us_deleted(&s->arena, id)
             && us_bulk_put(r->bulk, t, us_store_hash(s, s->url[0], rest), id,
                            US_BULK_URL)
                != 0)
@@ -676,7 +676,7 @@ us_replay_count(us_store_t *s)
 
         us_commit_locked(a);
 
-        if (us_marked(a, US_AREA_DELETED, id)) {
+        if (us_deleted(a, id)) {
             us_site_uncount_locked(a, us_site_number(a, first));
             us_commit_locked(a);
         }
@@ -915,7 +915,7 @@ us_replay_add(us_store_t *s, const us_op_t *op)
         us_claims_write_locked(a, id, (uint32_t) h->clock);
     }
 
-    us_keys_put_locked(a, US_KEYS_NEW, id);
+    us_keys_put_locked(a, US_KEYS_NEW, 0, id);
     us_log_append_locked(a, op->units);
     us_intend_locked(a, &h->next_id, id + 1);
     us_commit_locked(a);
@@ -961,7 +961,7 @@ us_replay_delete(us_store_t *s, uint64_t id)
         return US_REPLAY_DAMAGED;
     }
 
-    if (us_marked(&s->arena, US_AREA_DELETED, id)) {
+    if (us_deleted(&s->arena, id)) {
         return 0;
     }
 
@@ -997,22 +997,177 @@ us_replay_delete(us_store_t *s, uint64_t id)
 }
 
 
-/* a mark that was set on an id which was deleted later is void */
+/* runs, which ascend, into a set or out of it */
+
+static int
+us_replay_runs(us_store_t *s, uint64_t number, const us_set_run_t *runs,
+    size_t n, int in)
+{
+    uint32_t  row;
+
+    if (n && runs[n - 1].last >= us_head(s)->next_id) {
+        return US_REPLAY_DAMAGED;
+    }
+
+    /* a set that was dropped later need not be there */
+
+    if (!us_set_find_number(&s->arena, number, &row)) {
+        return number && number <= us_head(s)->sets_last ? 0
+                                                         : US_REPLAY_DAMAGED;
+    }
+
+    return us_set_change_locked(&s->arena, row, runs, n, in, 0) == n
+           ? 0 : US_REPLAY_NO_ROOM;
+}
+
+
+/* in journals of before sets: mark m is set m + 1 */
 
 static int
 us_replay_mark(us_store_t *s, const us_op_t *op)
 {
-    if (op->id >= us_head(s)->next_id || op->mark >= us_head(s)->nmarks) {
+    us_set_run_t  run;
+
+    run.first = op->id;
+    run.last = op->id;
+
+    return us_replay_runs(s, op->mark + 1, &run, 1, op->type == US_OP_MARK);
+}
+
+
+/* US_OP_SET; a mark's set has another number here if it was made as a set */
+
+static int
+us_replay_set(us_store_t *s, const us_op_t *op)
+{
+    uint32_t       row;
+    uint64_t       created;
+    us_str_t       name;
+    us_arena_t    *a;
+
+    a = &s->arena;
+
+    if (op->bytes.len <= sizeof(created) || op->id <= US_STORE_MARKS
+        || (op->id & US_SET_DROPPED))
+    {
         return US_REPLAY_DAMAGED;
     }
 
-    if (us_marked(&s->arena, US_AREA_DELETED, op->id)) {
+    memcpy(&created, op->bytes.data, sizeof(created));
+    name.data = op->bytes.data + sizeof(created);
+    name.len = op->bytes.len - sizeof(created);
+
+    if (us_set_find_number(a, op->id, &row)) {
         return 0;
     }
 
-    return us_store_mark_locked(s, op->mark, op->id, op->type == US_OP_MARK,
-                                NULL)
-           == US_OK ? 0 : US_REPLAY_NO_ROOM;
+    if (us_set_find(a, name, &row)
+        && us_set_row(a, row)->number <= US_STORE_MARKS)
+    {
+        us_intend_locked(a, &us_set_row(a, row)->number, op->id);
+        us_intend_locked(a, &us_set_row(a, row)->created, created);
+        us_intend_locked(a, &a->head->sets_last,
+                         op->id > a->head->sets_last ? op->id
+                                                     : a->head->sets_last);
+        us_commit_locked(a);
+        return 0;
+    }
+
+    return us_set_make_locked(a, op->id, name, created, NULL, &row) == 0
+           ? 0 : US_REPLAY_NO_ROOM;
+}
+
+
+/* no later set has the number; one that a mark is called is made again */
+
+static int
+us_replay_drop_set(us_store_t *s, uint64_t number)
+{
+    int            m;
+    uint8_t        text[US_STORE_SET_LEN];
+    uint32_t       row;
+    us_str_t       name;
+    us_arena_t    *a;
+
+    a = &s->arena;
+
+    if (number & US_SET_DROPPED) {
+        return US_REPLAY_DAMAGED;
+    }
+
+    if (number > a->head->sets_last) {
+        us_release(&a->head->sets_last, number);
+    }
+
+    if (!us_set_find_number(a, number, &row)) {
+        return 0;
+    }
+
+    name.data = text;
+    name.len = us_set_row(a, row)->len;
+    memcpy(text, us_set_row(a, row)->name, sizeof(text));
+    m = us_store_mark_number(s, name);
+
+    us_set_drop_locked(a, row, NULL);
+
+    while (us_sets_tend_locked(a)) { /* void */ }
+
+    return m == -1 || us_set_make_locked(a, m + 1, name, 0, NULL, &row) == 0
+           ? 0 : US_REPLAY_NO_ROOM;
+}
+
+
+/* US_OP_SET_IN, US_OP_SET_OUT */
+
+static int
+us_replay_put(us_store_t *s, const us_op_t *op)
+{
+    int             rc, more;
+    size_t          n;
+    uint64_t        last, id, ids;
+    us_arena_t     *a;
+    us_set_run_t    runs[US_SET_AT_ONCE];
+    const uint8_t  *p, *end;
+
+    a = &s->arena;
+    p = op->bytes.data;
+    end = p + op->bytes.len;
+    last = US_STORE_NO_ID;
+    ids = 0;
+
+    do {
+        for (n = 0, more = 1; n < US_SET_AT_ONCE; n++) {
+            more = us_set_run_read(&p, end, last, &runs[n]);
+
+            if (more <= 0) {
+                break;
+            }
+
+            last = runs[n].last;
+            ids += last - runs[n].first + 1;
+
+            /* those of a key are few, and ids */
+
+            if (op->type == US_OP_SET_IN && a->head->key) {
+
+                if (ids > US_KEYS_AT_ONCE) {
+                    return US_REPLAY_DAMAGED;
+                }
+
+                for (id = runs[n].first; id <= last; id++) {
+                    us_keys_put_locked(a, US_KEYS_IN, op->id, id);
+                }
+            }
+        }
+
+        us_commit_locked(a);
+
+        rc = more < 0 ? US_REPLAY_DAMAGED
+                      : us_replay_runs(s, op->id, runs, n,
+                                       op->type == US_OP_SET_IN);
+    } while (rc == 0 && more);
+
+    return rc;
 }
 
 
@@ -1042,7 +1197,7 @@ us_replay_claim(us_store_t *s, const us_op_t *op)
             return US_REPLAY_DAMAGED;
         }
 
-        if (us_marked(a, US_AREA_DELETED, id)) {
+        if (us_deleted(a, id)) {
             continue;
         }
 
@@ -1051,7 +1206,7 @@ us_replay_claim(us_store_t *s, const us_op_t *op)
         }
 
         if (op->id) {
-            us_keys_put_locked(a, US_KEYS_DUE, id);
+            us_keys_put_locked(a, US_KEYS_DUE, 0, id);
         }
 
         us_claims_set_locked(a, id, (uint32_t) op->id);
@@ -1094,7 +1249,7 @@ us_replay_claim_word(us_store_t *s, us_op_type_t type, uint64_t number,
             return US_REPLAY_DAMAGED;
         }
 
-        if (unit == 0 || us_marked(a, US_AREA_DELETED, id)) {
+        if (unit == 0 || us_deleted(a, id)) {
             continue;
         }
 
@@ -1109,53 +1264,68 @@ us_replay_claim_word(us_store_t *s, us_op_type_t type, uint64_t number,
 }
 
 
-/*
- * 64 marks, of ids that are given.  Or 64 deleted ids, which come at the
- * beginning of a dump, and are not given yet: their bits keep them out of the
- * index.
- */
+/* 64 marks, in dumps of before sets */
 
 static int
 us_replay_mark_word(us_store_t *s, const us_op_t *op, uint64_t number,
     uint64_t word)
 {
-    uint64_t      end, *p;
-    us_head_t    *h;
-    us_arena_t   *a;
-    us_area_id_t  area;
+    size_t         n;
+    unsigned       at, len;
+    us_set_run_t   runs[32];
+
+    for (n = 0, at = 0; word; n++) {
+        at += (unsigned) __builtin_ctzll(word);
+        word >>= __builtin_ctzll(word);
+        len = ~word ? (unsigned) __builtin_ctzll(~word) : 64;
+
+        runs[n].first = number * 64 + at;
+        runs[n].last = runs[n].first + len - 1;
+
+        at += len;
+        word = len < 64 ? word >> len : 0;
+    }
+
+    return us_replay_runs(s, op->mark + 1, runs, n, 1);
+}
+
+
+/*
+ * 64 deleted ids, which come at the beginning of a dump, and are not given yet:
+ * their bits keep them out of the index.
+ */
+
+static int
+us_replay_deleted_word(us_store_t *s, uint64_t number, uint64_t word)
+{
+    uint64_t     end, *p;
+    us_head_t   *h;
+    us_arena_t  *a;
 
     a = &s->arena;
     h = a->head;
-    area = op->type == US_OP_DELETED ? US_AREA_DELETED
-                                     : US_AREA_MARK + op->mark;
     end = number * 64 + 64 - __builtin_clzll(word);
 
-    if (area == US_AREA_DELETED ? h->next_id != 0
-                                : end > h->next_id || op->mark >= h->nmarks)
-    {
+    if (h->next_id != 0) {
         return US_REPLAY_DAMAGED;
     }
 
-    p = us_marks_word(a, US_AREA_DELETED, number);
+    p = us_deleted_word(a, number);
     word &= ~(p ? us_relaxed(p) : 0);
 
     if (word == 0) {
         return 0;
     }
 
-    if (us_mark_reserve_locked(a, area, number * 64) != 0) {
+    if (us_deleted_reserve_locked(a, number) != 0) {
         return US_REPLAY_NO_ROOM;
     }
 
-    p = us_marks_word(a, area, number);
+    p = us_deleted_word(a, number);
     us_intend_locked(a, p, us_relaxed(p) | word);
-
-    if (area == US_AREA_DELETED) {
-        us_intend_locked(a, &h->deleted,
-                         h->deleted + __builtin_popcountll(word));
-        s->replay->ahead = end > s->replay->ahead ? end : s->replay->ahead;
-    }
-
+    us_intend_locked(a, &h->deleted,
+                     h->deleted + __builtin_popcountll(word));
+    s->replay->ahead = end > s->replay->ahead ? end : s->replay->ahead;
     us_commit_locked(a);
 
     return 0;
@@ -1176,11 +1346,15 @@ us_replay_words(us_store_t *s, const us_op_t *op)
     for (i = 0, rc = 0; i < op->bytes.len / 8 && rc == 0; i++) {
         memcpy(&word, op->bytes.data + i * 8, 8);
 
-        if (word) {
-            rc = op->type == US_OP_MARKS || op->type == US_OP_DELETED
-                 ? us_replay_mark_word(s, op, op->id + i, word)
-                 : us_replay_claim_word(s, op->type, op->id + i, word);
+        if (word == 0) {
+            continue;
         }
+
+        rc = op->type == US_OP_DELETED
+             ? us_replay_deleted_word(s, op->id + i, word)
+             : op->type == US_OP_MARKS
+             ? us_replay_mark_word(s, op, op->id + i, word)
+             : us_replay_claim_word(s, op->type, op->id + i, word);
     }
 
     return rc;
@@ -1422,6 +1596,16 @@ us_replay_op(us_store_t *s, const us_op_t *op)
 
     case US_OP_TERM:
         return 0;
+
+    case US_OP_SET:
+        return us_replay_set(s, op);
+
+    case US_OP_SET_DROP:
+        return us_replay_drop_set(s, op->id);
+
+    case US_OP_SET_IN:
+    case US_OP_SET_OUT:
+        return us_replay_put(s, op);
 
     default:
         return US_REPLAY_DAMAGED;
@@ -1753,7 +1937,7 @@ us_store_size_needed(us_store_t *s, int journal)
 
     for (i = 0; i < US_AREAS; i++) {
         if (i != US_AREA_LEAVES && i != US_AREA_DIRECTORY
-            && i != US_AREA_CACHE && i != US_AREA_MAPS)
+            && i != US_AREA_CACHE && i != US_AREA_MAPS && i != US_AREA_MEMBERS)
         {
             bytes += us_area_bytes(&s->arena, i);
         }
@@ -1780,6 +1964,7 @@ us_store_size_needed(us_store_t *s, int journal)
 
         chunks = bytes >> l.chunk_shift;
         chunks += maps ? l.area[US_AREA_MAPS].max : 0;
+        chunks += us_sets_chunks(&s->arena, l.chunk_shift);
 
         if (!conf.lookup) {
             chunks += us_bulk_chunks(l.chunk_shift, l.leaf_shift, leaves,

@@ -108,12 +108,16 @@ static const us_op_form_t  us_op_forms[] = {
     [US_OP_KEY] = { .id = 1, .unit = 8, .max = 1 },
     [US_OP_KEY_END] = { .id = 0 },
     [US_OP_KEYS] = { .unit = 8, .max = US_OP_KEYS_MAX },
+    [US_OP_SET] = { .id = 1, .unit = 1, .max = US_OP_SET_MAX },
+    [US_OP_SET_DROP] = { .id = 1 },
+    [US_OP_SET_IN] = { .id = 1, .unit = 1, .max = US_OP_RUNS_MAX },
+    [US_OP_SET_OUT] = { .id = 1, .unit = 1, .max = US_OP_RUNS_MAX },
 };
 
 #define US_OP_TYPES  (sizeof(us_op_forms) / sizeof(us_op_forms[0]))
 
 
-static size_t
+size_t
 us_number_write(uint8_t *p, uint64_t n)
 {
     size_t  i;
@@ -129,9 +133,7 @@ us_number_write(uint8_t *p, uint64_t n)
 }
 
 
-/* 0: incomplete; -1: more than 64 bits */
-
-static int
+int
 us_number_read(const uint8_t **p, const uint8_t *end, uint64_t *n)
 {
     unsigned  shift;

@@ -17,6 +17,8 @@
 #define US_OP_CLAIM_MAX  (US_STORE_GROUP * 10)     /* bytes of ids */
 #define US_OP_TERM_MAX   128          /* bytes that name a primary */
 #define US_OP_KEYS_MAX   (4 * 512)    /* words of entries */
+#define US_OP_SET_MAX    (8 + US_STORE_SET_LEN)
+#define US_OP_RUNS_MAX   16384        /* bytes of runs */
 
 
 typedef enum {
@@ -40,7 +42,11 @@ typedef enum {
     US_OP_CLAIMS = 17,                /* bytes: words of 2 claims, to be set */
     US_OP_KEY = 18,                   /* id: until when; bytes: its name */
     US_OP_KEY_END = 19,
-    US_OP_KEYS = 20                   /* bytes: entries of 4 words */
+    US_OP_KEYS = 20,                  /* bytes: entries of 4 words */
+    US_OP_SET = 21,                   /* id: its number; bytes: when, name */
+    US_OP_SET_DROP = 22,              /* id: its number */
+    US_OP_SET_IN = 23,                /* id: its number; bytes: runs of ids */
+    US_OP_SET_OUT = 24
 } us_op_type_t;
 
 
@@ -72,6 +78,11 @@ ssize_t us_op_parse(const uint8_t *p, size_t len, us_op_t *op);
 size_t us_op_id_write(uint8_t *p, uint64_t last, uint64_t id);
 int us_op_id_read(const uint8_t **p, const uint8_t *end, uint64_t last,
     uint64_t *id);
+
+
+/* a number; read: 0: it is incomplete, -1: it has more than 64 bits */
+size_t us_number_write(uint8_t *p, uint64_t n);
+int us_number_read(const uint8_t **p, const uint8_t *end, uint64_t *n);
 
 
 /* whether there is room for n bytes, or no ring */

@@ -9,6 +9,7 @@
  *     us_sites    sites and their counters
  *     us_claims   times by id
  *     us_keys     what was new to the keys of requests
+ *     us_sets     sets of ids, by name
  *     us_shard    of a cluster: what a shard owns
  *     us_ring     operations for the journal
  *     us_hot      what this process has looked up last
@@ -62,6 +63,8 @@ us_store_ring(size_t size)
 int
 us_store_format(void *mem, size_t size, const us_store_conf_t *conf)
 {
+    unsigned    i;
+    uint32_t    row;
     us_arena_t  a;
 
     if (us_arena_format(&a, mem, size, conf) != 0) {
@@ -69,6 +72,13 @@ us_store_format(void *mem, size_t size, const us_store_conf_t *conf)
     }
 
     us_index_format(&a);
+
+    for (i = 0; i < conf->nmarks; i++) {
+        if (us_set_make_locked(&a, i + 1, conf->marks[i], 0, NULL, &row) != 0)
+        {
+            return -1;
+        }
+    }
 
     return 0;
 }
@@ -153,6 +163,7 @@ us_store_conf(const us_store_t *s, us_store_conf_t *conf)
     conf->schemes_first = (h->flags & US_HEAD_SCHEMES_FIRST) != 0;
     conf->sites = (h->flags & US_HEAD_SITES) != 0;
     conf->lookup = (h->flags & US_HEAD_LOOKUP) != 0;
+    conf->sets = (us_acquire(&h->flags) & US_HEAD_NAMES) != 0;
     conf->ring = h->ring_size;
     conf->keys = h->keys_most;
     conf->revisit = us_store_revisit(s);
@@ -386,9 +397,9 @@ us_store_op_size(const uint8_t *p, size_t len)
 }
 
 
-/* the part to which an area counts; marks: all others */
+/* the part to which an area counts */
 
-static const us_store_part_t  us_store_area_parts[US_AREA_DELETED] = {
+static const us_store_part_t  us_store_area_parts[US_AREAS] = {
     [US_AREA_OFFSETS] = US_PART_OFFSETS,
     [US_AREA_LONG] = US_PART_LOG,
     [US_AREA_LEAVES] = US_PART_INDEX,
@@ -398,6 +409,9 @@ static const us_store_part_t  us_store_area_parts[US_AREA_DELETED] = {
     [US_AREA_MODELS] = US_PART_MODELS,
     [US_AREA_CLAIMS] = US_PART_CLAIMS,
     [US_AREA_MAPS] = US_PART_MAPS,
+    [US_AREA_DELETED] = US_PART_DELETED,
+    [US_AREA_SETS] = US_PART_SETS,
+    [US_AREA_MEMBERS] = US_PART_SETS,
 };
 
 
@@ -407,7 +421,6 @@ us_store_info(us_store_t *s, us_store_info_t *info)
     unsigned          i;
     us_head_t        *h;
     double            each;
-    us_store_part_t   part;
 
     h = us_head(s);
 
@@ -425,8 +438,7 @@ us_store_info(us_store_t *s, us_store_info_t *info)
     info->parts[US_PART_LOG] = (us_relaxed(&h->log_end) + 1) / 2 - h->log;
 
     for (i = 0; i < US_AREAS; i++) {
-        part = i < US_AREA_DELETED ? us_store_area_parts[i] : US_PART_MARKS;
-        info->parts[part] += us_area_bytes(&s->arena, i);
+        info->parts[us_store_area_parts[i]] += us_area_bytes(&s->arena, i);
     }
 
     for (i = 0; i < US_PARTS; i++) {
@@ -460,7 +472,8 @@ static const char  *us_store_part_names[US_PARTS] = {
     [US_PART_SITES] = "sites",
     [US_PART_CLAIMS] = "claims",
     [US_PART_MAPS] = "maps",
-    [US_PART_MARKS] = "marks",
+    [US_PART_DELETED] = "deleted",
+    [US_PART_SETS] = "sets",
 };
 
 

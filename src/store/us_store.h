@@ -21,15 +21,15 @@
  *  - Look-ups write nothing to the mapping and take no lock, with one
  *    exception: a look-up that meets writers at its leaf eight times in a row
  *    takes the lock once.
- *  - us_store_add(), _claim(), _delete() and _mark() take the lock given to
+ *  - us_store_add(), _claim(), _delete() and the like take the lock given to
  *    us_store_open(), for bounded times: at most US_STORE_GROUP adds in one
  *    hold.  The caller's lock must become free when its holder dies (nginx
  *    unlocks for a dead worker).  A writer may be killed at any instruction:
  *    the next one to take the lock completes the update that it left.
  *  - Processes are recorded by pid and start time.  All that share a mapping
  *    must share a pid namespace.
- *  - Memory is never given back.  A deleted URL keeps its bytes, as other
- *    records may refer to them.
+ *  - Only a set that is dropped gives memory back.  A deleted URL keeps its
+ *    bytes, as other records may refer to them.
  *  - All processes must have the same US_LAYOUT (us_arena.h); us_store_open()
  *    refuses any other.
  *  - 64-bit little-endian machines only.
@@ -71,7 +71,8 @@ typedef enum {
     US_DAMAGED,                       /* the bits of the record are no URL */
     US_DUE,                           /* known, and its claim was too old */
     US_MOVED,                         /* another shard's: see us_shard.h */
-    US_FENCED                         /* the store is: nothing was changed */
+    US_FENCED,                        /* the store is: nothing was changed */
+    US_GONE                           /* the set is: the same */
 } us_store_status_t;
 
 
@@ -97,6 +98,11 @@ typedef struct {
     unsigned      spelling:2;         /* US_SPELLING_* */
 
     unsigned      slot:2;             /* of a shard: us_slot_state_t */
+
+    /* of a set: what `status` would be without; and the store's own */
+    unsigned      stored:4;
+    unsigned      wants:1;            /* it is to be put in */
+    unsigned      put:4;              /* US_SEEN, US_NEW or US_FULL */
 
     uint64_t      id;                 /* or US_STORE_NO_ID */
 
@@ -239,6 +245,80 @@ uint64_t us_store_clock(const us_store_t *s);
 int us_store_set_revisit(us_store_t *s, uint32_t revisit);
 
 /*
+ * Sets of ids, by name: see us_sets.c.  Who has found a set knows it by its
+ * number, which no other set ever has.  After a drop, what is done to it is
+ * answered US_GONE.  Deleted URLs stay in their sets, where nobody finds them.
+ *
+ * us_store_set(): the set of a name; number 0: there is none.
+ * us_store_set_is(): whether it is still there.
+ */
+typedef struct {
+    uint64_t      number;
+    uint32_t      row;                /* the store's own */
+} us_store_set_t;
+
+us_store_set_t us_store_set(us_store_t *s, us_str_t name);
+int us_store_set_is(us_store_t *s, us_store_set_t set);
+
+/*
+ * Makes the set of a name, of 1 to US_STORE_SET_LEN bytes, at the handle's
+ * time: US_NEW, or US_SEEN: it was there.  US_FULL: there are `most` sets, or
+ * there is no room; US_BUSY; US_FENCED.  Drops one: US_OK, US_GONE, US_BUSY or
+ * US_FENCED.  *lsn covers the answer.  A mark's set must not be dropped.
+ */
+us_store_status_t us_store_set_make(us_store_t *s, us_str_t name,
+    unsigned most, us_store_set_t *set, uint64_t *lsn);
+us_store_status_t us_store_set_drop(us_store_t *s, us_store_set_t set,
+    uint64_t *lsn);
+
+/*
+ * us_store_add_set() is us_store_add_key() without claims, and puts all items
+ * into a set.  US_NEW: the URL was not in it, to no more than one caller;
+ * US_SEEN: it was.  `stored` is what the store alone would answer, US_NEW or
+ * US_SEEN.  `again`: US_NEW to an earlier try of the key, which may be NULL.
+ * us_store_members() answers looked-up items so: US_SEEN or US_UNSEEN.
+ */
+uint64_t us_store_add_set(us_store_t *s, us_store_item_t *items, size_t n,
+    us_store_set_t set, const us_store_key_t *key);
+void us_store_members(us_store_t *s, us_store_set_t set,
+    us_store_item_t *items, size_t n);
+
+/*
+ * Puts ids into a set: US_NEW, US_SEEN; or takes them out: US_OK, US_UNSEEN (it
+ * was not in).  US_UNKNOWN, US_DELETED, US_FULL, US_BUSY, US_FENCED or US_GONE.
+ * key: of ids that are put in; or NULL.  Returns the LSN that covers the
+ * answers.
+ */
+uint64_t us_store_set_put(us_store_t *s, us_store_set_t set,
+    us_store_claim_t *ids, size_t n, int in, const us_store_key_t *key);
+
+/* whether an id is in; the first one in [from, to) that is, or to; no lock */
+int us_store_set_has(us_store_t *s, us_store_set_t set, uint64_t id);
+uint64_t us_store_set_next(us_store_t *s, us_store_set_t set, uint64_t from,
+    uint64_t to);
+
+/* it was asked for n URLs */
+void us_store_set_asked(us_store_t *s, us_store_set_t set, uint64_t n);
+
+/* the set in *row, or the next one that there is, and the row after it; or 0 */
+typedef struct {
+    us_store_set_t  set;
+    us_str_t        name;
+    uint64_t        members;
+    uint64_t        bytes;
+    uint64_t        created;          /* s since 1970; 0: a mark's */
+    uint64_t        asked;            /* URLs, since the zone was made */
+    uint8_t         text[US_STORE_SET_LEN];
+} us_store_set_info_t;
+
+int us_store_set_info(us_store_t *s, uint32_t *row,
+    us_store_set_info_t *info);
+uint64_t us_store_sets(const us_store_t *s);
+
+/* with `on` there may be sets beside marks, from now on */
+void us_store_allow_sets(us_store_t *s, int on);
+
+/*
  * Settles `spelling` of an unseen item by its site, if the site is known.
  */
 void us_store_spell(us_store_t *s, us_store_item_t *item);
@@ -269,23 +349,15 @@ us_store_status_t us_store_get(us_store_t *s, uint64_t id, uint8_t *buf,
 uint64_t us_store_next_id(const us_store_t *s);
 
 /*
- * Forgets the URL of id and clears its marks: US_OK, US_UNKNOWN, US_FULL (no
- * room for the bit of the deleted id), US_BUSY or US_FENCED.  *was is 1 if the
- * id was deleted before, which is US_OK too.
+ * Forgets the URL of id: US_OK, US_UNKNOWN, US_FULL (no room for the bit of the
+ * deleted id), US_BUSY or US_FENCED.  *was is 1 if the id was deleted before,
+ * which is US_OK too.
  */
 us_store_status_t us_store_delete(us_store_t *s, uint64_t id, int *was,
     uint64_t *lsn);
-
-/*
- * Sets (on = 1) or clears mark number m of id: US_OK, US_UNKNOWN, US_DELETED,
- * US_FULL, US_BUSY or US_FENCED.  us_store_marked() reads it, without a lock.
- */
-us_store_status_t us_store_mark(us_store_t *s, unsigned m, uint64_t id,
-    int on, uint64_t *lsn);
-int us_store_marked(us_store_t *s, unsigned m, uint64_t id);
 int us_store_deleted(us_store_t *s, uint64_t id);
 
-/* the number of a declared mark, or -1; how many are declared */
+/* Marks are sets that are declared: the number of one, or -1; how many. */
 int us_store_mark_number(const us_store_t *s, us_str_t name);
 unsigned us_store_nmarks(const us_store_t *s);
 
@@ -346,7 +418,7 @@ void us_store_unfence(void *mem);
 
 
 /*
- * The journal's side.  Every operation (add, delete, mark, claim, model, map)
+ * The journal's side.  Every operation (add, delete, claim, set, model, map)
  * is appended to a stream of bytes under the lock.  Its LSN is the position
  * where it ends.
  *
@@ -437,7 +509,8 @@ typedef enum {
     US_PART_SITES,
     US_PART_CLAIMS,
     US_PART_MAPS,
-    US_PART_MARKS,
+    US_PART_DELETED,
+    US_PART_SETS,
     US_PARTS
 } us_store_part_t;
 

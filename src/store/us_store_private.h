@@ -4,8 +4,9 @@
  *
  *     us_store.c    a store opened; its journal's side, its trainer, its parts
  *     us_look.c     look-ups, which take no lock
- *     us_add.c      what is done under the lock: adds, deletes, marks
+ *     us_add.c      what is done under the lock: adds, deletes
  *     us_claims.c   claims, under the lock and without
+ *     us_put.c      sets, the same
  *     us_shard.c    the map of a shard: what it may answer
  *     us_replay.c   operations from a journal or a dump
  *     us_dump.c     a store as such operations
@@ -25,6 +26,7 @@
 #include "../codec/us_prefix.h"
 #include "../codec/us_record.h"
 #include "us_ring.h"
+#include "us_sets.h"
 #include "us_shard.h"
 #include "us_sites.h"
 #include "us_store.h"
@@ -50,7 +52,7 @@ typedef struct {
 } us_store_seat_t;
 
 
-/* an id of the group that is being claimed, and its place there */
+/* an id of a group, and its place there */
 
 typedef struct {
     uint64_t          id;
@@ -70,6 +72,9 @@ struct us_store_s {
     us_store_seat_t   seats[US_STORE_GROUP];
     us_store_pick_t   picks[US_STORE_GROUP];
     unsigned          npicks;
+    us_store_set_t    set;            /* ids are put into it; or number 0 */
+    us_store_pick_t   puts[US_STORE_GROUP];
+    unsigned          nputs;
     us_hot_t         *hot;            /* or NULL */
     uint64_t         *hits;           /* of it, shared; or NULL */
     uint32_t          owner;          /* in it */
@@ -196,6 +201,10 @@ void us_claims_set_locked(us_arena_t *a, uint64_t id, uint32_t unit);
  */
 uint32_t us_claims_short(uint64_t clock, uint16_t value);
 
+/* in order of ids, and of equal ids, of items */
+void us_store_pick_one(us_store_pick_t *picks, unsigned *n, uint64_t id,
+    size_t at);
+
 /* of a group that is being added */
 
 /* the items that are due, by id; more than none: room in the ring for them */
@@ -212,6 +221,14 @@ int us_store_tick_locked(us_store_t *s);
 int us_store_pick_gone_locked(us_store_t *s);
 void us_store_pick_locked(us_store_t *s, us_store_item_t *items, size_t n,
     uint32_t older);
+
+/*
+ * us_put.c: of a group that is being added to s->set.  Without the lock: which
+ * items are not in it; the number of those, for which us_store_pick_bytes() has
+ * room then.  Under the lock: those of the first n are put in.
+ */
+size_t us_store_want(us_store_t *s, us_store_item_t *items, size_t n);
+void us_store_put_locked(us_store_t *s, us_store_item_t *items, size_t n);
 
 /*
  * us_shard.c: a shard's.  What looked-up items are answered under the map.
@@ -236,14 +253,15 @@ void us_store_index_locked(us_store_t *s, uint64_t id,
     const us_hashes_t *hashes, uint64_t site_first);
 
 /*
- * Takes the URL of a live id out of the index, clears its marks, and makes it
- * deleted; changes a mark of a live id.  hashes: NULL if it is in no index.
- * op: for the journal; NULL in a replay, which keeps no reserve.
+ * Takes the URL of a live id out of the index and makes it deleted.  hashes:
+ * NULL if it is in no index.  op: for the journal; NULL in a replay, which
+ * keeps no reserve.
  */
 us_store_status_t us_store_forget_locked(us_store_t *s, uint64_t id,
     const us_hashes_t *hashes, const us_op_t *op);
-us_store_status_t us_store_mark_locked(us_store_t *s, unsigned m, uint64_t id,
-    int on, const us_op_t *op);
+
+/* room for the bits of 64 deleted ids; -1: there is none */
+int us_deleted_reserve_locked(us_arena_t *a, uint64_t word);
 
 
 static inline us_head_t *

@@ -82,7 +82,15 @@ us_area_max(us_area_id_t id, const us_layout_t *l,
 
     case US_AREA_OFFSETS:
     case US_AREA_LONG:
+    case US_AREA_MEMBERS:
         return n;
+
+    case US_AREA_SETS:
+
+        /* a row of 128 bytes for each set, and for those being dropped */
+
+        max = (((uint64_t) 65536 * 128 - 1) >> l->chunk_shift) + 1;
+        return max < n ? max : n;
 
     case US_AREA_SITES:
         return conf->sites ? n : 0;
@@ -106,11 +114,7 @@ us_area_max(us_area_id_t id, const us_layout_t *l,
 
     default:
 
-        /*
-         * One bit for an id; no URL takes less than two bytes in all.  Marks
-         * that are not declared have their directory too: that one is declared
-         * later must not take room from a full zone.
-         */
+        /* one bit for an id; no URL takes less than two bytes in all */
 
         return n / 16 + 1;
     }
@@ -135,6 +139,7 @@ us_arena_open(us_arena_t *a, void *mem)
     a->chunk_shift = h->chunk_shift;
     a->intents = 0;
     a->keep = 0;
+    a->slack = 0;
 
     return 0;
 }
@@ -237,7 +242,8 @@ us_arena_format(us_arena_t *a, void *mem, size_t size,
     h->fenced = conf->fenced;
     h->flags = (conf->schemes_first ? US_HEAD_SCHEMES_FIRST : 0)
                | (conf->sites ? US_HEAD_SITES : 0)
-               | (conf->lookup ? US_HEAD_LOOKUP : 0);
+               | (conf->lookup ? US_HEAD_LOOKUP : 0)
+               | (conf->sets ? US_HEAD_NAMES : 0);
 
     memcpy(h->uuid, conf->uuid, sizeof(h->uuid));
     memcpy(h->hash_key, conf->hash_key, sizeof(h->hash_key));
@@ -292,13 +298,15 @@ us_arena_fits(const us_arena_t *a, size_t chunks, size_t log)
     gap = us_arena_gap(a, log);
 
     return gap >= 0
-           && (uint64_t) gap + a->head->nspare >= chunks + a->keep;
+           && (uint64_t) gap + a->head->nspare
+              >= chunks + a->keep + a->slack;
 }
 
 
 uint64_t
 us_arena_take_locked(us_arena_t *a, us_area_id_t id, size_t n)
 {
+    size_t      i;
     int64_t     gap;
     uint64_t    keep, *chunk;
     us_head_t  *h;
@@ -306,7 +314,8 @@ us_arena_take_locked(us_arena_t *a, us_area_id_t id, size_t n)
     h = a->head;
     gap = us_arena_gap(a, 0);
     keep = id == US_AREA_LEAVES || id == US_AREA_DIRECTORY
-           || id == US_AREA_CACHE ? 0 : a->keep;
+           || id == US_AREA_CACHE ? 0
+           : id == US_AREA_MEMBERS ? a->keep : a->keep + a->slack;
 
     if (gap < 0 || (uint64_t) gap + h->nspare < n + keep
         || (n > 1 && (uint64_t) gap < n))
@@ -319,10 +328,15 @@ us_arena_take_locked(us_arena_t *a, us_area_id_t id, size_t n)
     if (n == 1 && h->nspare) {
         chunk = (uint64_t *) (a->base + (h->spare << a->chunk_shift));
 
-        /* the first word is the list's until the commit */
+        /*
+         * The first word is the list's until the commit.  Release: a reader of
+         * what the chunk had before finds a zero only if it finds, too, that
+         * the memory is used again.
+         */
 
-        memset(chunk + 1, 0,
-               ((size_t) 1 << a->chunk_shift) - sizeof(uint64_t));
+        for (i = 1; i < ((size_t) 1 << a->chunk_shift) / 8; i++) {
+            us_release(&chunk[i], 0);
+        }
 
         us_intend_locked(a, &h->spare, *chunk);
         us_intend_locked(a, &h->nspare, h->nspare - 1);
@@ -518,6 +532,7 @@ us_arena_enter(us_arena_t *a)
 
     a->intents = 0;
     a->keep = 0;
+    a->slack = 0;
 
     /*
      * Acquire: pairs with the release in us_commit_locked(); the list is read

@@ -15,18 +15,19 @@
  * zone, 16 KiB to 1 MiB), which an area finds by its directory of chunk
  * numbers.  A chunk is zero when it is taken.
  *
- * While a store answers requests, no chunk is given back.  A replay has the
- * zone to itself: it builds the index anew and gives back the chunks that it no
- * longer needs.  They form a list, head->spare; each of them begins with the
- * number of the next.
+ * While a store answers requests, only sets give chunks back (us_sets.c).  A
+ * replay has the zone to itself: it builds the index anew and gives back the
+ * chunks that it no longer needs.  They form a list, head->spare; each of them
+ * begins with the number of the next.
  *
  *
  * The reserve.  A store whose zone is full must fit the same zone when it is
  * replayed.  A replay builds the index anew, under another hash key, and may
- * need more chunks for it; us_bulk_chunks() is a bound of them.  All other
- * areas need as many chunks as before, or fewer.  So every operation leaves
- * a->keep chunks free: the bound less the chunks that index and cache have now.
- * The writer sets a->keep.
+ * need more chunks for it; us_bulk_chunks() is a bound of them.  Members of
+ * sets may be packed less well.  All other areas need as many chunks as before,
+ * or fewer.  So every operation leaves a->keep chunks free: the bound less the
+ * chunks that index and cache have now; and a->slack, which is us_sets_slack().
+ * The writer sets both.
  *
  * The zone holds offsets from its start, never a pointer: processes may map it
  * at different addresses.
@@ -58,19 +59,19 @@
 #include "../us_atomic.h"
 
 
-#define US_LAYOUT       8
+#define US_LAYOUT       9
 #define US_MAGIC        0x00524f54534c5255ULL     /* "URLSTOR" */
 #define US_BYTE_ORDER   0x01020304
 
 #define US_INTENT_MAX   (US_STORE_GROUP + 64)
 #define US_STAGED       2             /* leaves of one update */
-#define US_CHUNKS_SPARE 3             /* kept from adds for other operations */
+#define US_CHUNKS_SPARE 5             /* kept from adds for other operations */
 #define US_MAP_ROOM_MAX (1024 * 1024 + 4096)  /* bytes: see us_shard.c */
 #define US_LEAF_SIZES   128           /* in units, see us_leaf.c */
 #define US_KEYS_EACH    40            /* bytes of an entry: see us_keys.h */
 
 
-/* owners of chunks; the mark areas are sparse: allotted where a bit is set */
+/* owners of chunks; some are sparse: allotted where something is set */
 
 typedef enum {
     US_AREA_OFFSETS = 0,
@@ -82,9 +83,10 @@ typedef enum {
     US_AREA_MODELS,
     US_AREA_CLAIMS,                   /* sparse, too: see us_claims.c */
     US_AREA_MAPS,                     /* of a shard: two, see us_shard.c */
-    US_AREA_DELETED,
-    US_AREA_MARK,
-    US_AREAS = US_AREA_MARK + US_STORE_MARKS
+    US_AREA_DELETED,                  /* sparse: a bit for an id */
+    US_AREA_SETS,                     /* a row for a set: see us_sets.c */
+    US_AREA_MEMBERS,                  /* its "directory" is by chunk */
+    US_AREAS
 } us_area_id_t;
 
 
@@ -108,7 +110,8 @@ typedef struct {
     /*
      * Written by us_store_format() only; but nmarks grows, after the names have
      * been stored: see us_store_add_marks().  And revisit, if it is zero, gets
-     * its value: see us_store_set_revisit().  The same goes for shard.
+     * its value: see us_store_set_revisit().  The same goes for shard, and for
+     * US_HEAD_NAMES of flags.
      */
 
     uint64_t           magic;
@@ -145,6 +148,8 @@ typedef struct {
     uint64_t           models;        /* the codec's: models published */
     uint64_t           clock;         /* claims: units since 1970 */
     uint64_t           map;           /* of a shard: maps adopted so far */
+    uint64_t           sets_rows;     /* in use, or free between others */
+    uint64_t           members_reused;   /* memory of sets, so many times */
 
     /* the journal's watermarks: one writer each, see us_ring.h */
 
@@ -182,6 +187,13 @@ typedef struct {
     uint64_t           key_until;
     uint64_t           keys_end;      /* entries written so far */
     uint64_t           keys_lost;     /* the last until of those overwritten */
+    uint64_t           sets;          /* not those that are being dropped: */
+    uint64_t           sets_dropped;
+    uint64_t           sets_last;     /* the highest number so far */
+    uint64_t           members_at;    /* offsets: the next object goes here, */
+    uint64_t           members_end;   /* in the chunk that ends here */
+    uint64_t           members_live;  /* bytes */
+    uint64_t           members_cursor;   /* the chunk looked at last */
 
     uint64_t           staged[US_STAGED];    /* leaves being filled */
     uint64_t           free[US_LEAF_SIZES];  /* leaves by size */
@@ -196,6 +208,7 @@ typedef struct {
 #define US_HEAD_SCHEMES_FIRST  1
 #define US_HEAD_SITES          2
 #define US_HEAD_LOOKUP         4
+#define US_HEAD_NAMES          8      /* there may be sets beside marks */
 
 
 /* one process's (thread's) view of the zone */
@@ -206,6 +219,7 @@ typedef struct {
     unsigned           chunk_shift;
     unsigned           intents;       /* collected, not committed */
     uint64_t           keep;          /* chunks that are for the index only */
+    uint64_t           slack;         /* and for members of sets only */
 } us_arena_t;
 
 
@@ -257,7 +271,11 @@ int us_arena_allot_locked(us_arena_t *a, us_area_id_t id, size_t at);
  */
 uint64_t us_arena_take_locked(us_arena_t *a, us_area_id_t id, size_t n);
 
-/* a replay alone: takes a chunk from an area and puts it on the list */
+/*
+ * Takes a chunk from an area and puts it on the list, by a commit with what is
+ * intended.  A replay alone; or under the lock, if all readers of the area
+ * notice that its memory is used again.
+ */
 void us_arena_give(us_arena_t *a, us_area_id_t id, uint64_t chunk);
 
 /*
@@ -344,58 +362,32 @@ us_area_bytes(const us_arena_t *a, us_area_id_t id)
 
 
 /*
- * Marks: one bit for an id.  The deleted ids are such bits, too.  Their areas
- * are sparse: a chunk of 16 KiB has 131,072 ids.
+ * Deleted ids: one bit for an id.  A chunk of 16 KiB has 131,072 ids.
  */
 
-/* 64 ids; a word that has no memory is zero */
+/* 64 ids, NULL: none of them is deleted */
 
 static inline uint64_t *
-us_marks_word(const us_arena_t *a, us_area_id_t id, uint64_t word)
+us_deleted_word(const us_arena_t *a, uint64_t word)
 {
-    return (uint64_t *) us_sparse_at(a, id, word * sizeof(uint64_t));
+    return (uint64_t *) us_sparse_at(a, US_AREA_DELETED,
+                                     word * sizeof(uint64_t));
 }
 
 
 static inline int
-us_marked(const us_arena_t *a, us_area_id_t id, uint64_t number)
+us_deleted(const us_arena_t *a, uint64_t id)
 {
     uint64_t  *word;
 
-    word = us_marks_word(a, id, number / 64);
+    word = us_deleted_word(a, id / 64);
 
     /*
      * Acquire: the LSN of the operation that set the bit was released before
      * it, so an answer that depends on the bit waits for that LSN.
      */
 
-    return word && us_acquire(word) >> number % 64 & 1;
-}
-
-
-/* under the lock, nothing intended: room for this bit; -1: there is none */
-
-static inline int
-us_mark_reserve_locked(us_arena_t *a, us_area_id_t id, uint64_t number)
-{
-    return us_arena_allot_locked(a, id, number >> (a->chunk_shift + 3));
-}
-
-
-/* intends to set the bit, for which there is room, or to clear it */
-
-static inline void
-us_mark_set_locked(us_arena_t *a, us_area_id_t id, uint64_t number, int on)
-{
-    uint64_t  *word, bit;
-
-    word = us_marks_word(a, id, number / 64);
-    bit = (uint64_t) 1 << number % 64;
-
-    if (word) {
-        us_intend_locked(a, word, on ? us_intended(a, word) | bit
-                              : us_intended(a, word) & ~bit);
-    }
+    return word && us_acquire(word) >> id % 64 & 1;
 }
 
 

@@ -15,6 +15,8 @@
 #define US_STORE_GROUP      256       /* adds in one hold of the lock */
 #define US_STORE_MARKS      16        /* marks that a store can declare */
 #define US_STORE_MARK_LEN   32
+#define US_STORE_SETS       65535     /* sets that a store can have */
+#define US_STORE_SET_LEN    64
 #define US_STORE_NORM_LEN   128
 #define US_STORE_NO_ID      ((uint64_t) -1)
 
@@ -39,6 +41,7 @@ typedef struct {
     unsigned      sites;              /* count URLs by site */
     unsigned      lookup;             /* retrieval only: no index is kept */
     unsigned      fenced:1;           /* made so: see us_store_fence() */
+    unsigned      sets:1;             /* there may be others than marks */
 
     /* seconds of a unit in which claims are dated; 0: none are kept */
     uint32_t      revisit;

@@ -362,7 +362,7 @@ compare(us_store_t *s)
 
     for (id = 0; id < next; id++) {
         if (us_store_get(s, id, ua, &la) != us_store_get(r, id, ub, &lb)
-            || us_store_marked(s, 0, id) != us_store_marked(r, 0, id)
+            || mark_has(s, 0, id) != mark_has(r, 0, id)
             || us_store_claimed(s, id) != us_store_claimed(r, id)
             || (!us_store_deleted(s, id)
                 && (la != lb || memcmp(ua, ub, la) != 0)))
@@ -480,7 +480,7 @@ round_of(double until, uint64_t *seed)
 
     lock(NULL);
     unlock(NULL);
-    us_store_mark(s, 0, 0, 1, &ids);
+    mark_put(s, 0, 0, 1, &ids);
     drain(s);
 
     ids = stress_verify(s, &shared->st);

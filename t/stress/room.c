@@ -219,7 +219,7 @@ mark(us_store_t *s)
     id = rnd(us_store_next_id(s));
     id -= id % kind.sparse;
 
-    status = us_store_mark(s, rnd(kind.marks), id, rnd(10) > 0, &lsn);
+    status = mark_put(s, rnd(kind.marks), id, rnd(10) > 0, &lsn);
     stream_drain(&journal, s);
 
     return status != US_FULL;
@@ -344,7 +344,7 @@ fill(us_store_t *s)
 
     for (i = 0; i < kind.marks; i++) {
         for (id = 0; id < us_store_next_id(s); id += 1 << 17) {
-            us_store_mark(s, i, id, 1, &lsn);
+            mark_put(s, i, id, 1, &lsn);
             stream_drain(&journal, s);
         }
     }
@@ -628,7 +628,7 @@ tight(size_t size)
         z = next;
 
         for (m = 0; m < conf.nmarks; m++) {
-            us_store_mark(z.s, m, 0, 1, &lsn);
+            mark_put(z.s, m, 0, 1, &lsn);
             stream_drain(&journal, z.s);
         }
 

@@ -27,6 +27,7 @@
 #include "../unit/stream.h"
 #include "map.h"
 #include "store/us_index.h"
+#include "../unit/marks.h"
 #include "store/us_keys.h"
 
 #include <limits.h>
@@ -266,14 +267,14 @@ change_mark(us_store_t *s)
 {
     uint64_t  lsn;
 
-    us_store_mark(s, 0, ids / 2, 1, &lsn);
+    mark_put(s, 0, ids / 2, 1, &lsn);
 }
 
 
 static int
 done_mark(us_store_t *s)
 {
-    return us_store_marked(s, 0, ids / 2);
+    return mark_has(s, 0, ids / 2);
 }
 
 
@@ -347,7 +348,7 @@ knows(const void *mem, us_keys_kind_t kind, uint64_t id)
 
     us_arena_open(&a, (void *) mem);
 
-    return us_keys_has(&a, KEY, kind, id, 1000);
+    return us_keys_has(&a, KEY, kind, 0, id, 1000);
 }
 
 
@@ -440,6 +441,155 @@ met_wrapped(const us_head_t *before, const us_head_t *after)
 {
     return before->keys_end == 500 && before->keys_lost == 2000
            && after->keys_end > 500;
+}
+
+
+static us_store_set_t
+set(us_store_t *s)
+{
+    return us_store_set(s, us_string("a"));
+}
+
+
+static void
+change_make(us_store_t *s)
+{
+    uint64_t        lsn;
+    us_store_set_t  a;
+
+    us_store_set_make(s, us_string("a"), 64, &a, &lsn);
+}
+
+
+static int
+done_make(us_store_t *s)
+{
+    return set(s).number != 0;
+}
+
+
+/* every third id is in, or out again */
+
+static void
+put_some(us_store_t *s, int in)
+{
+    unsigned          i, n;
+    us_store_claim_t  c[256];
+
+    for (i = 0, n = 0; i < ids - 2 && n < 256; i += 3) {
+        c[n++].id = i;
+    }
+
+    us_store_set_put(s, set(s), c, n, in, NULL);
+}
+
+
+static void
+prepare_set(us_store_t *s)
+{
+    change_make(s);
+    put_some(s, 1);
+}
+
+
+static void
+change_drop(us_store_t *s)
+{
+    uint64_t  lsn;
+
+    if (set(s).number) {
+        us_store_set_drop(s, set(s), &lsn);
+    }
+}
+
+
+static int
+done_drop(us_store_t *s)
+{
+    return set(s).number == 0;
+}
+
+
+/* known ones and new ones, in and not in, of a request with a key */
+
+static void
+change_put(us_store_t *s)
+{
+    unsigned          i;
+    us_store_key_t    key = { KEY, 2000 };
+    us_store_item_t   it[4];
+    static char       buf[4][4096];
+
+    const unsigned    urls[4] = { 0, 1, ids, ids + 1 };
+
+    us_store_time(s, 1000);
+
+    for (i = 0; i < 4; i++) {
+        memset(&it[i], 0, sizeof(us_store_item_t));
+        it[i].url.len = url(urls[i], buf[i]);
+        it[i].url.data = (uint8_t *) buf[i];
+    }
+
+    us_store_add_set(s, it, 4, set(s), &key);
+
+    for (i = 0; i < 4; i++) {
+        if (it[i].status != (i ? US_NEW : US_SEEN)) {
+            fail("not what it was to the set at first:", i);
+        }
+    }
+}
+
+
+/* all of a batch is in, or nothing; and then it is the key's */
+
+static int
+done_put(us_store_t *s)
+{
+    unsigned        n;
+    us_store_set_t  a;
+
+    a = set(s);
+    n = us_store_set_has(s, a, 1) + us_store_set_has(s, a, ids)
+        + us_store_set_has(s, a, ids + 1);
+
+    if (n % 3 || !us_store_set_has(s, a, 0)) {
+        fail("ids of a set:", n);
+    }
+
+    return n == 3;
+}
+
+
+/* so much is dead that the next change cleans */
+
+static void
+prepare_dead(us_store_t *s)
+{
+    unsigned    i;
+    us_head_t  *h;
+    us_arena_t  a;
+
+    us_arena_open(&a, zone);
+    h = a.head;
+    prepare_set(s);
+
+    for (i = 0;
+         us_area_bytes(&a, US_AREA_MEMBERS) - h->members_live
+         <= (uint64_t) 1 << a.chunk_shift;
+         i++)
+    {
+        put_some(s, i % 2);
+        stream_drain(&journal, s);
+    }
+
+    put_some(s, 1);
+}
+
+
+static int
+met_reused(const us_head_t *before, const us_head_t *after)
+{
+    return after->members_reused > before->members_reused;
 }
 
 
@@ -869,6 +1019,14 @@ static const change_t  changes[] = {
     { "key, memory full", SMALL, .before = 100, .claims = 1, .keys = 1,
       .prepare = prepare_keys, .change = change_key, .done = done_key,
       .met = met_wrapped },
+    { "set", SMALL, .before = 100, .change = change_make, .done = done_make },
+    { "set, drop", SMALL, .before = 1000, .prepare = prepare_set,
+      .change = change_drop, .done = done_drop },
+    { "set, add", SMALL, .before = 100, .keys = 1, .prepare = prepare_set,
+      .change = change_put, .done = done_put },
+    { "set, add, dead", SMALL, .before = 1000, .keys = 1,
+      .prepare = prepare_dead, .change = change_put, .done = done_put,
+      .met = met_reused },
     { "clock", SMALL, .before = 100, .claims = 1, .change = change_clock,
       .done = done_clock },
     { "new mark", SMALL, .before = 100, .change = change_names,
@@ -960,6 +1118,7 @@ format(uint8_t *mem, const char *key)
         .revisit = change->claims,
         .is_shard = change->shard != 0,
         .ring = RING,
+        .sets = 1,
         .keys = change->keys ? 1 << 20 : 0
     };
     us_store_t       *s;
@@ -976,6 +1135,32 @@ format(uint8_t *mem, const char *key)
     us_store_time(s, 100);
 
     return s;
+}
+
+
+static void
+check_sets(us_store_t *s, us_store_t *r)
+{
+    uint32_t              row;
+    uint64_t              id;
+    us_store_set_t        other;
+    us_store_set_info_t   info;
+
+    for (row = 0; us_store_set_info(s, &row, &info); ) {
+        other = us_store_set(r, info.name);
+
+        if (other.number != info.set.number) {
+            fail("another set after a restart, not", info.set.number);
+        }
+
+        for (id = 0; id < us_store_next_id(s); id++) {
+            if (us_store_set_has(s, info.set, id)
+                != us_store_set_has(r, other, id))
+            {
+                fail("another member after a restart", id);
+            }
+        }
+    }
 }
 
 
@@ -1026,6 +1211,7 @@ restart(us_store_t *s)
         }
 
         check(r, two.urls);
+        check_sets(s, r);
     }
 
     us_store_close(r);
@@ -1117,7 +1303,7 @@ try(int ended)
 
     /* any other writer: completes it, or not */
 
-    us_store_mark(s, 0, 1 << 30, 1, &lsn);
+    mark_put(s, 0, 1 << 30, 1, &lsn);
     done = change->done(s);
     undone += !done;
     check_index();

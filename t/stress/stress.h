@@ -28,6 +28,7 @@
 
 #include "us_base.h"
 #include "store/us_store.h"
+#include "../unit/marks.h"
 #include "map.h"
 
 #include <stdlib.h>
@@ -375,7 +376,7 @@ stress_write(us_store_t *s, stress_t *st, uint64_t *seed, char *text)
 
     case 1:
         id = stress_random(seed) % (us_store_next_id(s) + 1);
-        us_store_mark(s, 0, id, stress_random(seed) & 1, &lsn);
+        mark_put(s, 0, id, stress_random(seed) & 1, &lsn);
 
         if (stress_random(seed) % STRESS_MAPS == 0) {
             stress_adopt(s, st);

@@ -191,18 +191,16 @@ selects(void **state)
     add(z->store, "https://b.com/");            /* 5 */
 
     assert_int_equal(us_store_delete(z->store, 3, &was, &lsn), US_OK);
-    assert_int_equal(us_store_mark(z->store, 1, 2, 1, &lsn), US_OK);
+    assert_int_equal(mark_put(z->store, 1, 2, 1, &lsn), US_OK);
 
     memset(&select, 0, sizeof(select));
     wanted(z->store, select, "01245");
     select.deleted = 1;
     wanted(z->store, select, "012[3]45");
 
-    select.mark = 1;
-    select.marked = 1;
+    select.set = mark_set(z->store, 1);
     wanted(z->store, select, "2");
-    select.marked = 0;
-    select.unmarked = 1;
+    select.outside = 1;
     wanted(z->store, select, "01[3]45");
 
     memset(&select, 0, sizeof(select));

@@ -1050,7 +1050,7 @@ dump_marks(proc_t *p)
     uint64_t  lsn;
 
     flog.unsure = 1;
-    assert_int_equal(us_store_mark(p->l.store, 0, 5, 1, &lsn), US_OK);
+    assert_int_equal(mark_put(p->l.store, 0, 5, 1, &lsn), US_OK);
 }
 
 
@@ -1096,13 +1096,13 @@ test_meanwhile(void **state)
     dump_with(p, dump_marks);
     pass(15000);
     assert_null(dump.happens);
-    assert_int_equal(us_store_marked(p->l.store, 0, 5), 1);
+    assert_int_equal(mark_has(p->l.store, 0, 5), 1);
     assert_int_equal(world.sh->snapshots, 1);
     node_kill(p);
     flog.unsure = 0;
     p = start();
     comes(p, US_LIFE_READY, 12);
-    assert_int_equal(us_store_marked(p->l.store, 0, 5), 0);
+    assert_int_equal(mark_has(p->l.store, 0, 5), 0);
     assert_int_equal(copier()->restarts, 0);
 
     flog.unsure = 1;

@@ -7,6 +7,7 @@
 
 #include "corpus.h"
 #include "journal_fake.h"
+#include "marks.h"
 #include "stream.h"
 #include "life/us_data.h"
 #include "journal/us_dir.h"
@@ -202,8 +203,8 @@ side_same(side_t *a, side_t *b)
         assert_int_equal(us_store_get(b->store, id, two, &m), rc);
 
         for (k = 0; k < 2; k++) {
-            assert_int_equal(us_store_marked(a->store, k, id),
-                             us_store_marked(b->store, k, id));
+            assert_int_equal(mark_has(a->store, k, id),
+                             mark_has(b->store, k, id));
         }
 
         assert_int_equal(us_store_claimed(a->store, id),
@@ -323,7 +324,7 @@ test_same(void **state)
                                 &was, &lsn);
 
             } else {
-                us_store_mark(a.store, r64 >> 63,
+                mark_put(a.store, r64 >> 63,
                               r64 % us_store_next_id(a.store),
                               (r64 >> 62) & 1, &lsn);
             }
@@ -404,7 +405,7 @@ busy_step(void)
 
     case 3:
     case 4:
-        us_store_mark(s, busy.random >> 63, id, (busy.random >> 62) & 1, &lsn);
+        mark_put(s, busy.random >> 63, id, (busy.random >> 62) & 1, &lsn);
         break;
 
     case 5:
@@ -826,7 +827,7 @@ test_settings(void **state)
 
     /* claims may be added; then they stay, by their unit */
 
-    assert_int_equal(m.version, 4);
+    assert_int_equal(m.version, 6);
     other = conf;
     other.revisit = 3600;
     assert_int_equal(us_data_differs(&m, &other, &e), -1);
@@ -834,7 +835,7 @@ test_settings(void **state)
     other.revisit = 0;
     assert_int_equal(us_data_differs(&m, &other, &e), -1);
     assert_int_equal(us_data_describe(&m, &other), 0);
-    assert_int_equal(m.version, 1);
+    assert_int_equal(m.version, 6);
     other.revisit = 3600;
     assert_int_equal(us_data_differs(&m, &other, &e), 0);
     assert_int_equal(us_data_describe(&m, &conf), 0);
@@ -850,7 +851,7 @@ test_settings(void **state)
     assert_int_equal(us_data_differs(&m, &other, &e), -1);
     assert_non_null(strstr(e.text, "shard 0, not shard 3"));
     assert_int_equal(us_data_describe(&m, &other), 0);
-    assert_int_equal(m.version, 4);
+    assert_int_equal(m.version, 6);
     assert_int_equal(us_data_differs(&m, &other, &e), 0);
     assert_int_equal(us_data_conf(&m, &other, &txt, &e), 0);
     assert_int_equal(other.is_shard, 1);
@@ -892,14 +893,25 @@ test_settings(void **state)
 
     /* keys of requests: what is in the journal stays there without them */
 
+    conf.nmarks = 0;
+    m.version = 1;
     other = conf;
     other.keys = 1 << 20;
+    assert_int_equal(us_data_describe(&m, &other), 0);
     assert_int_equal(us_data_differs(&m, &other, &e), 0);
     assert_int_equal(us_data_describe(&m, &other), 0);
     assert_int_equal(m.version, 5);
     assert_int_equal(us_data_differs(&m, &conf, &e), 0);
     assert_int_equal(us_data_describe(&m, &conf), 0);
     assert_int_equal(m.version, 5);
+
+    /* and those of sets */
+
+    other.sets = 1;
+    assert_int_equal(us_data_describe(&m, &other), 0);
+    assert_int_equal(m.version, 6);
+    assert_int_equal(us_data_describe(&m, &conf), 0);
+    assert_int_equal(m.version, 6);
 
     other = conf;
     other.norm = us_string("whatwg/1");

@@ -706,8 +706,8 @@ test_manifest(void **state)
     assert_int_equal(us_manifest_write(dirfd_, &m, &e), 0);
     assert_int_equal(us_manifest_read(dirfd_, &n, &e),
                      US_MANIFEST_VERSION_OTHER);
-    assert_non_null(strstr(e.text, "format version 6"));
-    assert_non_null(strstr(e.text, "up to 5"));
+    assert_non_null(strstr(e.text, "format version 7"));
+    assert_non_null(strstr(e.text, "up to 6"));
 
     /* a zero byte under a good CRC */
 

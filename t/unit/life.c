@@ -1450,7 +1450,7 @@ test_marks(void **state)
     assert_int_equal(us_data_conf(&m, &conf, &text, &e), 0);
     assert_int_equal(conf.nmarks, 2);
 
-    assert_int_equal(us_store_mark(p->l.store, 1, 3, 1, &lsn), US_OK);
+    assert_int_equal(mark_put(p->l.store, 1, 3, 1, &lsn), US_OK);
     pass(1000);
 
     /* removed: refused, and by its name */
@@ -1465,7 +1465,7 @@ test_marks(void **state)
     p = restart();
     pass(100);
     assert_int_equal(state_of(p), US_LIFE_READY);
-    assert_true(us_store_marked(p->l.store, 1, 3));
+    assert_true(mark_has(p->l.store, 1, 3));
 }
 
 
@@ -1503,7 +1503,7 @@ test_memory(void **state)
     assert_true(us_life_admits(&p->l, US_WANTS_CHANGE|US_WANTS_ALL));
     assert_false(us_life_overtaken(&p->l, &view, 1));
 
-    assert_int_equal(us_store_mark(p->l.store, 0, 3, 1, &lsn), US_OK);
+    assert_int_equal(mark_put(p->l.store, 0, 3, 1, &lsn), US_OK);
     assert_int_equal(us_store_revisit(q->l.store), 3600);
 
     /* no delete is waited for */
@@ -2118,7 +2118,7 @@ delete_some(proc_t *p, full_t *f)
         assert_int_equal(us_store_delete(p->l.store, f->deleted, &was, &lsn),
                          US_OK);
         us_life_deleted(&p->l, lsn);
-        assert_int_equal(us_store_mark(p->l.store, 0, f->deleted + 1, 1, &top),
+        assert_int_equal(mark_put(p->l.store, 0, f->deleted + 1, 1, &top),
                          US_OK);
 
         f->deleted += 7;
@@ -2190,12 +2190,12 @@ test_kills_full(void **state)
 
         for (id = 0; id < f.answered; id += 7) {
             assert_true(us_store_deleted(p->l.store, id));
-            assert_true(us_store_marked(p->l.store, 0, id + 1));
+            assert_true(mark_has(p->l.store, 0, id + 1));
         }
 
         for (id = f.deleted + 14; id < n; id += 7) {
             assert_false(us_store_deleted(p->l.store, id));
-            assert_false(us_store_marked(p->l.store, 0, id + 1));
+            assert_false(mark_has(p->l.store, 0, id + 1));
         }
 
         assert_true(f.deleted + 100 < n);

@@ -24,6 +24,7 @@
 
 
 #include "life/us_life.h"
+#include "marks.h"
 #include "journal/us_dir.h"
 
 #include <setjmp.h>

@@ -27,6 +27,7 @@
 #include "store/us_keys.h"
 #include "us_process.h"
 #include "replog_fake.h"
+#include "marks.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -658,7 +659,7 @@ request_run(worker_t *w, request_t *r)
             break;
 
         case MARK:
-            r->status = us_store_mark(l->store, 0, r->id, 1, &r->lsn);
+            r->status = mark_put(l->store, 0, r->id, 1, &r->lsn);
             break;
 
         default:
@@ -1363,8 +1364,8 @@ check(void)
             /* what was new to a request with a key */
 
             if (id < IDS && ids[id].key && us_keys_low(&a, 0) + 64 <= id) {
-                assert_int_equal(us_keys_has(&a, ids[id].key, US_KEYS_NEW, id,
-                                             0),
+                assert_int_equal(us_keys_has(&a, ids[id].key, US_KEYS_NEW, 0,
+                                             id, 0),
                                  (ids[id].key - 1) % 2);
                 known++;
             }
@@ -1382,7 +1383,7 @@ check(void)
                 assert_int_equal(item.status, US_SEEN);
                 assert_int_equal(item.id, urls[id].id);
                 assert_true(!urls[id].marked
-                            || us_store_marked(l->store, 0, item.id));
+                            || mark_has(l->store, 0, item.id));
                 assert_true(us_store_claimed(l->store, item.id)
                             >= urls[id].claimed);
 

@@ -10,6 +10,7 @@
 
 #include "us_base.h"
 #include "store/us_store.h"
+#include "marks.h"
 
 #include <stdio.h>
 
@@ -34,7 +35,7 @@ same_id(us_store_t *a, us_store_t *b, uint64_t id)
     }
 
     for (m = 0; m < us_store_nmarks(a); m++) {
-        if (us_store_marked(a, m, id) != us_store_marked(b, m, id)) {
+        if (mark_has(a, m, id) != mark_has(b, m, id)) {
             return "mark of";
         }
     }

@@ -79,7 +79,7 @@ check(us_store_t *s, size_t id)
     assert_int_equal(status, US_OK);
     assert_int_equal(len, strlen(known[id].url));
     assert_memory_equal(buf, known[id].url, len);
-    assert_int_equal(us_store_marked(s, 1, id), known[id].marked);
+    assert_int_equal(mark_has(s, 1, id), known[id].marked);
 }
 
 
@@ -144,7 +144,7 @@ step(us_store_t *s)
         if (nknown) {
             id = rnd(nknown);
             was = rnd(2);
-            assert_int_equal(us_store_mark(s, 1, id, was, &lsn),
+            assert_int_equal(mark_put(s, 1, id, was, &lsn),
                              known[id].deleted ? US_DELETED : US_OK);
             known[id].marked = was && !known[id].deleted;
             check(s, id);
@@ -420,8 +420,9 @@ parts(void **state)
         us_store_info(z->store, &info);
         assert_int_equal(info.parts[US_PART_RING], ring);
         assert_in_range(info.parts[US_PART_HEADER], 1, 1 << 16);
-        assert_int_equal(info.content, 0);
-        assert_int_equal(info.used, info.parts[US_PART_HEADER] + ring);
+        assert_int_equal(info.content, info.parts[US_PART_SETS]);
+        assert_int_equal(info.used,
+                         info.content + info.parts[US_PART_HEADER] + ring);
 
         for (i = 0; i < 2000; i++) {
             sprintf(url, "http://h%u.test/%u", i / 10, i);
@@ -482,7 +483,7 @@ full(void **state)
     }
 
     for (i = 0; i < n; i++) {
-        assert_int_equal(us_store_mark(z->store, 0, i, 1, &lsn), US_OK);
+        assert_int_equal(mark_put(z->store, 0, i, 1, &lsn), US_OK);
         assert_int_equal(us_store_delete(z->store, i, &was, &lsn), US_OK);
         sprintf(url, "http://h%zu.test/%zu", i / 10, i);
         it = lookup(z->store, url);
@@ -621,13 +622,13 @@ more_marks(void **state)
     assert_int_equal(us_store_add_marks(z->store, names, 3), 0);
     assert_int_equal(us_store_mark_number(other, names[2]), 2);
 
-    assert_int_equal(us_store_marked(other, 2, 0), 0);
-    assert_int_equal(us_store_mark(other, 2, 0, 1, &lsn), US_OK);
-    assert_int_equal(us_store_marked(z->store, 2, 0), 1);
+    assert_int_equal(mark_has(other, 2, 0), 0);
+    assert_int_equal(mark_put(other, 2, 0, 1, &lsn), US_OK);
+    assert_int_equal(mark_has(z->store, 2, 0), 1);
 
     assert_int_equal(us_store_add_marks(z->store, names,
                                         US_STORE_MARKS), 0);
-    assert_int_equal(us_store_mark(other, US_STORE_MARKS - 1, 0, 1, &lsn),
+    assert_int_equal(mark_put(other, US_STORE_MARKS - 1, 0, 1, &lsn),
                      US_OK);
 
     us_store_close(other);

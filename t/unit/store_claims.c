@@ -378,8 +378,8 @@ test_full(void **state)
     /* chunks that are kept from adds are taken by marks, a delete, claims */
 
     h->full = 0;
-    assert_int_equal(us_store_mark(z->store, 0, 0, 1, &lsn), US_OK);
-    assert_int_equal(us_store_mark(z->store, 1, 0, 1, &lsn), US_OK);
+    assert_int_equal(mark_put(z->store, 0, 0, 1, &lsn), US_OK);
+    assert_int_equal(mark_put(z->store, 1, 0, 1, &lsn), US_OK);
     (void) us_store_delete(z->store, i - 2, &was, &lsn);
 
     for (n = i - 2; n; n--) {

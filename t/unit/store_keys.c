@@ -62,7 +62,7 @@ has(const zone_t *z, uint64_t name, us_keys_kind_t kind, uint64_t id)
 
     us_arena_open(&a, z->mem);
 
-    return us_keys_has(&a, name, kind, id, NOW);
+    return us_keys_has(&a, name, kind, 0, id, NOW);
 }
 
 

@@ -610,8 +610,8 @@ refused(zone_t *z, us_map_t *m)
     assert_int_equal(claims[0].status, US_FENCED);
     assert_int_equal(claims[1].status, US_FENCED);
 
-    assert_int_equal(us_store_mark(z->store, 0, 0, 1, &lsn), US_FENCED);
-    assert_int_equal(us_store_mark(z->store, 1, 1, 0, &lsn), US_FENCED);
+    assert_int_equal(mark_put(z->store, 0, 0, 1, &lsn), US_FENCED);
+    assert_int_equal(mark_put(z->store, 1, 1, 0, &lsn), US_FENCED);
     assert_int_equal(us_store_delete(z->store, 0, &was, &lsn), US_FENCED);
     assert_int_equal(us_store_adopt(z->store, m,
                                     us_store_map(z->store)->number, &lsn),
@@ -657,7 +657,7 @@ fenced(void **state)
         us_store_time(a->store, 3600 * (100 + i));
         sprintf(url, "http://s%u.test/%u", i, i);
         assert_int_equal(add(a->store, url).status, US_NEW);
-        us_store_mark(a->store, 1, i, 1, &lsn);
+        mark_put(a->store, 1, i, 1, &lsn);
         stream_drain(&all, a->store);
     }
 
@@ -672,8 +672,8 @@ fenced(void **state)
     us_store_time(a->store, 3600 * 200);
     assert_int_equal(add(a->store, "http://s4.test/").status, US_NEW);
     us_store_claim(a->store, &claim, 1, 3600 * 200);
-    us_store_mark(a->store, 0, 1, 1, &lsn);
-    us_store_mark(a->store, 1, 1, 0, &lsn);
+    mark_put(a->store, 0, 1, 1, &lsn);
+    mark_put(a->store, 1, 1, 0, &lsn);
     assert_int_equal(us_store_delete(a->store, 2, &was, &lsn), US_OK);
     adopt(a, m2);
     stream_drain(&all, a->store);

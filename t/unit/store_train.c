@@ -243,8 +243,8 @@ full_zone(void **state)
 
     /* what adds leave is for marks, too */
 
-    assert_int_equal(us_store_mark(z->store, 0, 0, 1, &lsn), US_OK);
-    assert_int_equal(us_store_mark(z->store, 1, 0, 1, &lsn), US_OK);
+    assert_int_equal(mark_put(z->store, 0, 0, 1, &lsn), US_OK);
+    assert_int_equal(mark_put(z->store, 1, 0, 1, &lsn), US_OK);
 
     assert_true(n >= 1 << 15);
     assert_int_equal(us_store_train_due(z->store), 1);
@@ -283,8 +283,8 @@ full_zone_marks(void **state)
     assert_int_equal(us_store_train_due(z->store), 1);
     assert_int_equal(us_store_train(z->store, NULL), 0);
 
-    assert_int_equal(us_store_mark(z->store, 0, 0, 1, &lsn), US_OK);
-    assert_int_equal(us_store_mark(z->store, 1, 0, 1, &lsn), US_OK);
+    assert_int_equal(mark_put(z->store, 0, 0, 1, &lsn), US_OK);
+    assert_int_equal(mark_put(z->store, 1, 0, 1, &lsn), US_OK);
     assert_int_equal(us_store_delete(z->store, n - 1, &was, &lsn), US_OK);
 
     zone_destroy(z);

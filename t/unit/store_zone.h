@@ -12,6 +12,7 @@
 #include "us_base.h"
 #include "store/us_index.h"
 #include "store/us_store.h"
+#include "marks.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

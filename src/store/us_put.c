@@ -1,0 +1,404 @@
+
+/*
+ * The store's sets: made, dropped and told, and which ids are put in, or taken
+ * out.  us_sets.c has how they lie in the zone.
+ *
+ * A group that is being added to a set is looked at without the lock first.
+ * Under the lock, after the adds, what was not in is looked at again and put
+ * in.  So of any number of writers one is answered that a URL is new to a set.
+ */
+
+
+#include "us_store_private.h"
+
+
+us_store_set_t
+us_store_set(us_store_t *s, us_str_t name)
+{
+    us_store_set_t  set;
+
+    set.number = us_set_find(&s->arena, name, &set.row);
+
+    return set;
+}
+
+
+int
+us_store_set_is(us_store_t *s, us_store_set_t set)
+{
+    return set.number
+           && us_acquire(&us_set_row(&s->arena, set.row)->number)
+              == set.number;
+}
+
+
+int
+us_store_set_has(us_store_t *s, us_store_set_t set, uint64_t id)
+{
+    return us_set_has(&s->arena, set.row, id) && us_store_set_is(s, set);
+}
+
+
+uint64_t
+us_store_set_next(us_store_t *s, us_store_set_t set, uint64_t from,
+    uint64_t to)
+{
+    us_set_run_t  run;
+
+    return us_set_next(&s->arena, set.row, from, to, &run)
+           && us_store_set_is(s, set) ? run.first : to;
+}
+
+
+void
+us_store_set_asked(us_store_t *s, us_store_set_t set, uint64_t n)
+{
+    us_count(&us_set_row(&s->arena, set.row)->asked, n);
+}
+
+
+uint64_t
+us_store_sets(const us_store_t *s)
+{
+    return us_relaxed(&us_head(s)->sets);
+}
+
+
+int
+us_store_set_info(us_store_t *s, uint32_t *row, us_store_set_info_t *info)
+{
+    size_t         i;
+    uint64_t       n, word;
+    us_set_row_t  *r;
+
+    n = us_acquire(&us_head(s)->sets_rows);
+
+    for ( /* void */ ; *row < n; (*row)++) {
+        r = us_set_row(&s->arena, *row);
+        info->set.number = us_acquire(&r->number);
+        info->set.row = *row;
+
+        if (info->set.number == 0 || (info->set.number & US_SET_DROPPED)) {
+            continue;
+        }
+
+        for (i = 0; i < US_STORE_SET_LEN / 8; i++) {
+            word = us_acquire((uint64_t *) r->name + i);
+            memcpy(info->text + 8 * i, &word, 8);
+        }
+
+        info->name.data = info->text;
+        info->name.len = us_acquire(&r->len);
+        info->members = us_acquire(&r->members);
+        info->bytes = sizeof(us_set_row_t) + us_acquire(&r->bytes);
+        info->created = us_acquire(&r->created);
+        info->asked = us_acquire(&r->asked);
+
+        if (us_store_set_is(s, info->set)) {
+            (*row)++;
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+us_store_status_t
+us_store_set_make(us_store_t *s, us_str_t name, unsigned most,
+    us_store_set_t *set, uint64_t *lsn)
+{
+    uint8_t             bytes[US_OP_SET_MAX];
+    us_op_t             op;
+    uint64_t            number;
+    us_head_t          *h;
+    us_store_status_t   status;
+
+    h = us_head(s);
+
+    us_store_enter(s);
+
+    number = h->sets_last > US_STORE_MARKS ? h->sets_last + 1
+                                           : US_STORE_MARKS + 1;
+    memset(&op, 0, sizeof(us_op_t));
+    op.type = US_OP_SET;
+    op.id = number;
+    op.bytes.data = bytes;
+    op.bytes.len = sizeof(s->now) + name.len;
+    memcpy(bytes, &s->now, sizeof(s->now));
+    memcpy(bytes + sizeof(s->now), name.data, name.len);
+
+    *set = us_store_set(s, name);
+
+    if (set->number) {
+        status = US_SEEN;
+
+    } else if (us_store_fenced_locked(s)) {
+        status = US_FENCED;
+
+    } else if (h->sets >= most || !(h->flags & US_HEAD_NAMES)) {
+        status = US_FULL;
+
+    } else if (!us_ring_fits(&s->arena, us_op_size(&op))) {
+        status = US_BUSY;
+
+    } else {
+        us_bulk_keep_locked(&s->arena, 0);
+        status = us_set_make_locked(&s->arena, number, name, s->now, &op,
+                                    &set->row) == 0 ? US_NEW : US_FULL;
+        set->number = status == US_NEW ? number : 0;
+    }
+
+    *lsn = h->published;
+    us_store_leave(s);
+
+    return status;
+}
+
+
+us_store_status_t
+us_store_set_drop(us_store_t *s, us_store_set_t set, uint64_t *lsn)
+{
+    int                 more;
+    us_op_t             op;
+    us_store_status_t   status;
+
+    memset(&op, 0, sizeof(us_op_t));
+    op.type = US_OP_SET_DROP;
+    op.id = set.number;
+    more = 0;
+
+    us_store_enter(s);
+
+    if (!us_store_set_is(s, set)) {
+        status = US_GONE;
+
+    } else if (us_store_fenced_locked(s)) {
+        status = US_FENCED;
+
+    } else if (!us_ring_fits(&s->arena, us_op_size(&op))) {
+        status = US_BUSY;
+
+    } else {
+        us_set_drop_locked(&s->arena, set.row, &op);
+        status = US_OK;
+        more = 1;
+    }
+
+    *lsn = us_head(s)->published;
+    us_store_leave(s);
+
+    while (more) {
+        us_store_enter(s);
+        more = us_sets_tend_locked(&s->arena);
+        us_store_leave(s);
+    }
+
+    return status;
+}
+
+
+/* ids that are not in, or in, now: the runs of s->puts; returns how many */
+
+static size_t
+us_store_put_runs(us_store_t *s, us_set_run_t *runs, unsigned *at, int in)
+{
+    size_t            k;
+    unsigned          i;
+    uint64_t          last;
+    us_store_pick_t  *p;
+
+    for (i = 0, k = 0, last = US_STORE_NO_ID; i < s->nputs; i++) {
+        p = &s->puts[i];
+
+        if (p->id != last && us_set_has(&s->arena, s->set.row, p->id) != in) {
+            runs[k].first = p->id;
+            runs[k].last = p->id;
+            at[k++] = p->at;
+        }
+
+        last = p->id;
+    }
+
+    return k;
+}
+
+
+static us_store_status_t
+us_store_put_group(us_store_t *s, us_store_claim_t *c, size_t n, int in,
+    const us_store_key_t *key)
+{
+    size_t             i, k, done;
+    unsigned           at[US_STORE_GROUP];
+    us_set_run_t       runs[US_STORE_GROUP];
+    us_store_status_t  status;
+
+    us_store_enter(s);
+
+    status = us_store_fenced_locked(s) ? US_FENCED
+             : !us_store_set_is(s, s->set) ? US_GONE
+             : us_keys_turn_locked(&s->arena, key ? key->name : 0,
+                                   key ? key->until : 0) != 0
+               || !us_ring_fits(&s->arena, us_set_op_bytes(n)) ? US_BUSY
+             : US_OK;
+
+    if (status != US_OK) {
+        us_store_leave(s);
+        return status;
+    }
+
+    s->nputs = 0;
+
+    for (i = 0; i < n; i++) {
+
+        if (c[i].id >= us_store_next_id(s)) {
+            c[i].status = US_UNKNOWN;
+
+        } else if (us_deleted(&s->arena, c[i].id)) {
+            c[i].status = US_DELETED;
+
+        } else {
+            c[i].status = in ? US_SEEN : US_UNSEEN;
+            us_store_pick_one(s->puts, &s->nputs, c[i].id, i);
+        }
+    }
+
+    us_bulk_keep_locked(&s->arena, 0);
+
+    k = us_store_put_runs(s, runs, at, in);
+    done = us_set_change_locked(&s->arena, s->set.row, runs, k, in, 1);
+
+    us_store_leave(s);
+
+    for (i = 0; i < k; i++) {
+        c[at[i]].status = i >= done ? US_FULL : in ? US_NEW : US_OK;
+    }
+
+    for (i = 0; key && in && i < n; i++) {
+        if (c[i].status == US_SEEN
+            && us_keys_has(&s->arena, key->name, US_KEYS_IN, s->set.number,
+                           c[i].id, s->now))
+        {
+            c[i].status = US_NEW;
+        }
+    }
+
+    return US_OK;
+}
+
+
+uint64_t
+us_store_set_put(us_store_t *s, us_store_set_t set, us_store_claim_t *ids,
+    size_t n, int in, const us_store_key_t *key)
+{
+    size_t             group;
+    us_store_status_t  status;
+
+    s->set = set;
+
+    for (status = US_OK; n; n -= group, ids += group) {
+        group = n < US_STORE_GROUP ? n : US_STORE_GROUP;
+        status = us_store_put_group(s, ids, group, in, key);
+
+        if (status != US_OK) {
+            break;
+        }
+    }
+
+    while (n--) {
+        ids++->status = status;
+    }
+
+    s->set.number = 0;
+
+    return us_store_published(s);
+}
+
+
+/* --- of a group that is being added to a set ------------------------------ */
+
+void
+us_store_allow_sets(us_store_t *s, int on)
+{
+    us_store_enter(s);
+    us_release(&us_head(s)->flags,
+               us_head(s)->flags | (on ? US_HEAD_NAMES : 0));
+    us_store_leave(s);
+}
+
+
+size_t
+us_store_want(us_store_t *s, us_store_item_t *items, size_t n)
+{
+    size_t  i;
+
+    s->nputs = 0;
+
+    for (i = 0; i < n; i++) {
+        items[i].put = US_SEEN;
+        items[i].wants = s->set.number
+                         && (items[i].status == US_UNSEEN
+                             || (items[i].status == US_SEEN
+                                 && !us_set_has(&s->arena, s->set.row,
+                                                items[i].id)));
+        s->nputs += items[i].wants;
+    }
+
+    return s->nputs;
+}
+
+
+void
+us_store_put_locked(us_store_t *s, us_store_item_t *items, size_t n)
+{
+    size_t         i, k, done;
+    unsigned       at[US_STORE_GROUP];
+    us_set_run_t   runs[US_STORE_GROUP];
+
+    if (s->nputs == 0) {
+        return;
+    }
+
+    s->nputs = 0;
+
+    for (i = 0; i < n; i++) {
+        if (items[i].wants
+            && (items[i].status == US_NEW || items[i].status == US_SEEN))
+        {
+            us_store_pick_one(s->puts, &s->nputs, items[i].id, i);
+        }
+    }
+
+    us_bulk_keep_locked(&s->arena, 0);
+
+    k = us_store_put_runs(s, runs, at, 1);
+    done = us_set_change_locked(&s->arena, s->set.row, runs, k, 1, 1);
+
+    for (i = 0; i < k; i++) {
+        items[at[i]].put = i < done ? US_NEW : US_FULL;
+    }
+
+    if (done < k) {
+        us_release(&us_head(s)->full, 1);
+    }
+
+    s->nputs = 0;
+}
+
+
+void
+us_store_members(us_store_t *s, us_store_set_t set, us_store_item_t *items,
+    size_t n)
+{
+    size_t  i;
+
+    for (i = 0; i < n; i++) {
+        items[i].stored = items[i].status;
+
+        if (items[i].status == US_SEEN
+            && !us_store_set_has(s, set, items[i].id))
+        {
+            items[i].status = US_UNSEEN;
+        }
+    }
+}

@@ -1,0 +1,695 @@
+
+/*
+ * Sets: a model of bits that random runs are compared with, in all kinds of
+ * containers; what they take, and give back; the store's answers, which are
+ * new to one only, with a key to its retries; a drop, after which nothing of
+ * the old set is found; and the same of a journal and of a dump.
+ */
+
+
+#include "store_zone.h"
+#include "stream.h"
+#include "same.h"
+#include "store/us_store_private.h"
+
+#include <string.h>
+
+
+#define IDS    ((uint64_t) 1 << 21)
+#define FAR    ((uint64_t) 5 << 32)   /* ids of another part of the tree */
+#define RING   ((size_t) 1 << 18)
+#define NOW    ((uint64_t) 1700000000)
+
+
+static stream_t  journal, dump;
+
+
+static us_str_t
+text(const char *p)
+{
+    return us_str_of(p);
+}
+
+
+/* --- a model -------------------------------------------------------------- */
+
+static uint8_t   model[2][IDS];
+static uint32_t  rows[2];
+
+
+static uint64_t
+model_members(unsigned m)
+{
+    uint64_t  i, n;
+
+    for (i = 0, n = 0; i < IDS; i++) {
+        n += model[m][i];
+    }
+
+    return n;
+}
+
+
+/* each run is maximal or ends with its container, so it is followed further */
+
+static void
+model_check(us_arena_t *a, unsigned m)
+{
+    uint64_t        i, from;
+    us_set_run_t    run;
+
+    assert_int_equal(us_set_row(a, rows[m])->members, model_members(m));
+
+    for (i = 0, from = FAR; us_set_next(a, rows[m], from, FAR + IDS, &run);
+         from = run.last + 1)
+    {
+        assert_true(run.first >= from && run.last >= run.first);
+
+        for ( /* void */ ; i < run.first - FAR; i++) {
+            assert_int_equal(model[m][i], 0);
+        }
+
+        for ( /* void */ ; i <= run.last - FAR; i++) {
+            assert_int_equal(model[m][i], 1);
+        }
+    }
+
+    for ( /* void */ ; i < IDS; i++) {
+        assert_int_equal(model[m][i], 0);
+    }
+
+    for (i = 0; i < 1000; i++) {
+        from = rnd64() % IDS;
+        assert_int_equal(us_set_has(a, rows[m], FAR + from), model[m][from]);
+        assert_int_equal(us_set_has(a, rows[m], from), 0);
+    }
+}
+
+
+/* what the counters of memory say is there */
+
+static uint64_t
+walk(us_arena_t *a, uint64_t e, uint64_t *objects)
+{
+    unsigned   i, n;
+    uint64_t   bytes, *child;
+
+    static const unsigned  each[] = { 0, 0, 2, 4, 0, 0 };
+
+    n = e >> 3 & 0x1fff;
+    *objects += (e & 7) > 1;
+
+    if ((e & 7) < 2) {
+        return 0;
+    }
+
+    if ((e & 7) == 4) {
+        return 8 + 1024;
+    }
+
+    if ((e & 7) != 5) {
+        return 8 + (each[e & 7] * n + 7) / 8 * 8;
+    }
+
+    child = (uint64_t *) (a->base + (e >> 16 << 3) + 8);
+    bytes = 8 + (n == 1 ? 8 : 64) * 8;
+
+    for (i = 0; i < (n == 1 ? 8 : 64); i++) {
+        bytes += walk(a, child[i], objects);
+    }
+
+    return bytes;
+}
+
+
+static void
+memory_check(us_arena_t *a, unsigned n)
+{
+    unsigned        m;
+    uint64_t        bytes, all, objects;
+    us_set_row_t   *row;
+
+    for (m = 0, all = 0; m < n; m++) {
+        row = us_set_row(a, rows[m]);
+        objects = 0;
+        bytes = walk(a, row->root, &objects);
+        assert_int_equal(row->bytes, bytes);
+        all += bytes;
+    }
+
+    assert_int_equal(a->head->members_live, all);
+    assert_true(us_area_bytes(a, US_AREA_MEMBERS) >= all);
+}
+
+
+/* runs of some size, at some distance from each other; within the model */
+
+static void
+model_change(us_arena_t *a, unsigned m, unsigned size, unsigned gap, int in)
+{
+    size_t         n;
+    uint64_t       at;
+    us_set_run_t   runs[300];
+
+    n = 0;
+
+    for (at = rnd(IDS); n < 300; n++) {
+        runs[n].first = at + rnd(gap) + (n ? 2 : 0);
+        runs[n].last = runs[n].first + rnd(size);
+        at = runs[n].last;
+
+        if (at >= IDS) {
+            break;
+        }
+
+        memset(&model[m][runs[n].first], in, at - runs[n].first + 1);
+        runs[n].first += FAR;
+        runs[n].last += FAR;
+    }
+
+    assert_int_equal(us_set_change_locked(a, rows[m], runs, n, in, 0), n);
+}
+
+
+static void
+test_model(void **state)
+{
+    void         *mem;
+    unsigned      i, round;
+    uint32_t      row;
+    us_arena_t    a;
+
+    static const unsigned  sizes[] = { 1, 1, 1, 3, 100, 5000, 70000 };
+    static const unsigned  gaps[] = { 1, 4, 30, 300, 3000, 60000 };
+
+    memset(model, 0, sizeof(model));
+    mem = zone_map(&a, (size_t) 64 << 20);
+
+    for (i = 0; i < 2; i++) {
+        assert_int_equal(us_set_make_locked(&a, 100 + i, text(i ? "b" : "a"),
+                                            NOW, NULL, &rows[i]), 0);
+    }
+
+    for (round = 0; round < 12000; round++) {
+        i = rnd(2);
+
+        model_change(&a, i, sizes[rnd(7)], gaps[rnd(6)],
+                     round % 4000 < 2500 ? rnd(5) > 0 : rnd(5) == 0);
+
+        if (round % 1000 == 999) {
+            model_check(&a, i);
+            memory_check(&a, 2);
+        }
+    }
+
+    model_check(&a, 0);
+    model_check(&a, 1);
+
+    /* all of it is moved at times, and some chunks are dead */
+
+    assert_true(a.head->members_reused > 0);
+
+    /* a set that is dropped gives everything back, slice after slice */
+
+    us_set_drop_locked(&a, rows[0], NULL);
+    assert_int_equal(us_set_find(&a, text("a"), &row), 0);
+
+    while (us_sets_tend_locked(&a)) { /* void */ }
+
+    assert_int_equal(a.head->sets_dropped, 0);
+    model_check(&a, 1);
+    assert_int_equal(a.head->members_live, us_set_row(&a, rows[1])->bytes);
+
+    us_set_drop_locked(&a, rows[1], NULL);
+
+    while (us_sets_tend_locked(&a)) { /* void */ }
+
+    assert_int_equal(a.head->members_live, 0);
+    assert_true(a.head->area[US_AREA_MEMBERS].n <= 2);
+
+    /* the rows are free again, and have nothing of before */
+
+    assert_int_equal(us_set_make_locked(&a, 102, text("a"), NOW, NULL, &row),
+                     0);
+    assert_true(row < 2);
+    assert_int_equal(us_set_has(&a, row, FAR + 5), 0);
+
+    munmap(mem, (size_t) 64 << 20);
+}
+
+
+/* --- the store ------------------------------------------------------------ */
+
+static zone_t *
+zone(void)
+{
+    zone_t  *z;
+
+    zone_conf.sets = 1;
+    zone_conf.keys = 1 << 20;
+    z = zone_create((size_t) 16 << 20, RING);
+    zone_conf.sets = 0;
+    zone_conf.keys = 0;
+
+    us_store_time(z->store, NOW);
+
+    return z;
+}
+
+
+static us_store_set_t
+make(us_store_t *s, const char *name)
+{
+    uint64_t        lsn;
+    us_store_set_t  set;
+
+    assert_int_equal(us_store_set_make(s, text(name), 64, &set, &lsn), US_NEW);
+
+    return set;
+}
+
+
+static us_store_item_t
+put(us_store_t *s, us_store_set_t set, const char *url, uint64_t name)
+{
+    us_store_key_t   key = { name, NOW + 300 };
+    us_store_item_t  it;
+
+    it = item(url, 0);
+    us_store_add_set(s, &it, 1, set, name ? &key : NULL);
+
+    return it;
+}
+
+
+static void
+test_answers(void **state)
+{
+    zone_t               *z;
+    uint64_t              lsn;
+    uint32_t              row;
+    us_store_t           *s;
+    us_store_set_t        a, b, c;
+    us_store_item_t       it, two[2];
+    us_store_set_info_t   info;
+
+    z = zone();
+    s = z->store;
+    a = make(s, "a");
+    b = make(s, "b");
+    assert_int_equal(us_store_set_make(s, text("a"), 64, &c, &lsn), US_SEEN);
+    assert_int_equal(c.number, a.number);
+    assert_int_equal(us_store_set_make(s, text("c"), 4, &c, &lsn), US_FULL);
+
+    /* one is new to each set, and to the store once */
+
+    it = put(s, a, "http://x.test/1", 0);
+    assert_int_equal(it.status, US_NEW);
+    assert_int_equal(it.stored, US_NEW);
+    it = put(s, b, "http://x.test/1", 0);
+    assert_int_equal(it.status, US_NEW);
+    assert_int_equal(it.stored, US_SEEN);
+    it = put(s, a, "http://x.test/1", 0);
+    assert_int_equal(it.status, US_SEEN);
+    assert_int_equal(it.stored, US_SEEN);
+    assert_int_equal(it.id, 0);
+
+    /* of two equal ones in a batch the first */
+
+    two[0] = item("http://x.test/2", 0);
+    two[1] = two[0];
+    us_store_add_set(s, two, 2, a, NULL);
+    assert_int_equal(two[0].status, US_NEW);
+    assert_int_equal(two[1].status, US_SEEN);
+    assert_int_equal(two[1].id, 1);
+
+    two[0] = item("http://x.test/2", 0);
+    two[1] = two[0];
+    us_store_add_set(s, two, 2, b, NULL);
+    assert_int_equal(two[0].status, US_NEW);
+    assert_int_equal(two[0].stored, US_SEEN);
+    assert_int_equal(two[1].status, US_SEEN);
+
+    /* looked up */
+
+    add(s, "http://x.test/3");
+    two[0] = lookup(s, "http://x.test/3");
+    two[1] = lookup(s, "http://x.test/2");
+    us_store_members(s, a, two, 2);
+    assert_int_equal(two[0].status, US_UNSEEN);
+    assert_int_equal(two[0].stored, US_SEEN);
+    assert_int_equal(two[1].status, US_SEEN);
+
+    /* to a key again, and to no other; in its set only */
+
+    it = put(s, a, "http://x.test/4", 77);
+    assert_int_equal(it.status, US_NEW);
+    assert_int_equal(it.again, 0);
+    it = put(s, a, "http://x.test/4", 77);
+    assert_int_equal(it.status, US_NEW);
+    assert_int_equal(it.stored, US_NEW);
+    assert_int_equal(it.again, 1);
+    it = put(s, a, "http://x.test/4", 78);
+    assert_int_equal(it.status, US_SEEN);
+    it = put(s, a, "http://x.test/4", 0);
+    assert_int_equal(it.status, US_SEEN);
+
+    it = put(s, b, "http://x.test/4", 78);
+    assert_int_equal(it.status, US_NEW);
+    assert_int_equal(it.again, 0);
+    it = put(s, b, "http://x.test/4", 77);
+    assert_int_equal(it.status, US_SEEN);
+
+    /* a mark is a set that is there */
+
+    c = us_store_set(s, text("todo"));
+    assert_int_equal(c.number, 2);
+    assert_int_equal(put(s, c, "http://x.test/4", 0).status, US_NEW);
+    assert_true(mark_has(s, 1, 3));
+
+    /* what a set is told as */
+
+    row = a.row;
+    assert_int_equal(us_store_set_info(s, &row, &info), 1);
+    assert_string(info.name.data, info.name.len, "a");
+    assert_int_equal(info.members, 3);
+    assert_int_equal(info.created, NOW);
+    assert_int_equal(us_store_sets(s), 4);
+
+    /* dropped: nobody who has found it changes anything */
+
+    assert_int_equal(us_store_set_drop(s, a, &lsn), US_OK);
+    assert_int_equal(us_store_set_drop(s, a, &lsn), US_GONE);
+    assert_int_equal(put(s, a, "http://x.test/9", 0).status, US_GONE);
+    assert_int_equal(us_store_next_id(s), 4);
+    assert_int_equal(us_store_set(s, text("a")).number, 0);
+
+    c = make(s, "a");
+    assert_int_equal(c.row, a.row);
+    assert_true(c.number > b.number);
+    assert_int_equal(put(s, a, "http://x.test/1", 0).status, US_GONE);
+    assert_int_equal(put(s, c, "http://x.test/1", 0).status, US_NEW);
+    assert_int_equal(us_store_set_has(s, a, 0), 0);
+
+    /* nor does a key of the old one find the new one's */
+
+    it = put(s, c, "http://x.test/4", 77);
+    assert_int_equal(it.status, US_NEW);
+    assert_int_equal(it.again, 0);
+
+    us_store_fence(z->mem);
+    assert_int_equal(put(s, c, "http://x.test/2", 0).status, US_FENCED);
+    assert_int_equal(put(s, c, "http://x.test/1", 0).status, US_SEEN);
+    assert_int_equal(us_store_set_drop(s, c, &lsn), US_FENCED);
+
+    zone_destroy(z);
+}
+
+
+/* --- journal and dump ----------------------------------------------------- */
+
+/* each set of the one is there in the other, of the same name and number */
+
+static void
+sets_same(us_store_t *x, us_store_t *y)
+{
+    uint32_t              row, n;
+    uint64_t              id;
+    us_store_set_t        set;
+    us_store_set_info_t   info, other;
+
+    assert_int_equal(us_store_sets(x), us_store_sets(y));
+
+    for (row = 0; us_store_set_info(x, &row, &info); ) {
+        set = us_store_set(y, info.name);
+        assert_int_equal(set.number, info.set.number);
+
+        n = set.row;
+        assert_int_equal(us_store_set_info(y, &n, &other), 1);
+        assert_int_equal(other.members, info.members);
+        assert_int_equal(other.created, info.created);
+        assert_true(other.bytes <= info.bytes);
+
+        for (id = 0; id < us_store_next_id(x); id++) {
+            assert_int_equal(us_store_set_has(y, set, id),
+                             us_store_set_has(x, info.set, id));
+        }
+    }
+
+    assert_true(us_head(y)->sets_last >= us_head(x)->sets_last);
+}
+
+
+static void
+replay(us_store_t *s, const stream_t *st, uint64_t from)
+{
+    ssize_t  n;
+
+    for ( /* void */ ; from < st->len; from += n) {
+        n = us_store_apply(s, st->data + from, st->len - from);
+        assert_true(n > 0);
+    }
+}
+
+
+static void
+test_replay(void **state)
+{
+    char               url[64], name[8];
+    zone_t            *z, *y;
+    unsigned           i, k, n, in;
+    uint64_t           lsn, dumped;
+    us_store_t        *s;
+    us_store_set_t     set;
+    us_store_key_t     key;
+    us_store_claim_t   c[300];
+    us_store_item_t    it[40];
+    char               urls[40][64];
+
+    z = zone();
+    s = z->store;
+    journal.len = 0;
+    dumped = 0;
+
+    for (i = 0; i < 3000; i++) {
+        sprintf(url, "http://x.test/%u", i);
+        add(s, url);
+        stream_drain(&journal, s);
+    }
+
+    for (i = 0; i < 6000; i++) {
+        sprintf(name, "s%u", rnd(12));
+        set = us_store_set(s, text(name));
+
+        if (set.number == 0) {
+            make(s, name);
+
+        } else if (rnd(100) == 0) {
+            assert_int_equal(us_store_set_drop(s, set, &lsn), US_OK);
+
+        } else if (rnd(3)) {
+            key.name = rnd(3) ? 0 : 1 + rnd(1000);
+            key.until = NOW + 300;
+            n = 1 + rnd(40);
+
+            for (k = 0; k < n; k++) {
+                sprintf(urls[k], "http://x.test/%u", rnd(4000));
+                it[k] = item(urls[k], 0);
+            }
+
+            us_store_add_set(s, it, n, set, key.name ? &key : NULL);
+
+        } else {
+            n = 1 + rnd(300);
+            in = rnd(3) > 0;
+
+            for (k = 0; k < n; k++) {
+                c[k].id = rnd(2) ? i % 1000 + k : rnd(3000);
+            }
+
+            us_store_set_put(s, set, c, n, in, NULL);
+        }
+
+        stream_drain(&journal, s);
+
+        if (i == 3000) {
+            dump.len = 0;
+            assert_int_equal(us_store_dump(s, stream_put, &dump, &dumped), 0);
+        }
+    }
+
+    y = zone();
+    replay(y->store, &journal, 0);
+    assert_int_equal(us_store_set_lsn(y->store, journal.len), 0);
+    sets_same(s, y->store);
+    zone_destroy(y);
+
+    y = zone();
+    replay(y->store, &dump, 0);
+    replay(y->store, &journal, dumped);
+    assert_int_equal(us_store_set_lsn(y->store, journal.len), 0);
+    sets_same(s, y->store);
+
+    /* twice the same, as after a dump that is newer than its LSN */
+
+    replay(y->store, &journal, dumped);
+    sets_same(s, y->store);
+    zone_destroy(y);
+    zone_destroy(z);
+}
+
+
+/* a mark that is declared when a set of its name is there is that set */
+
+static void
+test_marks(void **state)
+{
+    zone_t           *z, *y;
+    uint64_t          lsn;
+    us_str_t          names[3];
+    us_store_set_t    set;
+    us_store_conf_t   conf;
+
+    z = zone();
+    journal.len = 0;
+    set = make(z->store, "later");
+    assert_int_equal(put(z->store, set, "http://x.test/", 0).status, US_NEW);
+
+    names[0] = text("visited");
+    names[1] = text("todo");
+    names[2] = text("later");
+    assert_int_equal(us_store_add_marks(z->store, names, 3), 0);
+    assert_int_equal(us_store_set(z->store, names[2]).number, set.number);
+    assert_int_equal(us_store_set_has(z->store, set, 0), 1);
+    stream_drain(&journal, z->store);
+
+    /* a restart knows all marks from the beginning */
+
+    us_store_conf(z->store, &conf);
+    y = malloc(sizeof(zone_t));
+    y->size = (size_t) 16 << 20;
+    y->mem = mmap(NULL, y->size, PROT_READ|PROT_WRITE,
+                  MAP_ANONYMOUS|MAP_SHARED, -1, 0);
+    assert_int_equal(us_store_format(y->mem, y->size, &conf), 0);
+    y->store = us_store_open(y->mem, &zone_no_lock);
+    replay(y->store, &journal, 0);
+    assert_int_equal(us_store_set_lsn(y->store, journal.len), 0);
+    sets_same(z->store, y->store);
+    assert_int_equal(us_store_set_has(y->store,
+                                      us_store_set(y->store, names[2]), 0), 1);
+
+    (void) lsn;
+    zone_destroy(y);
+    zone_destroy(z);
+}
+
+
+/* what no journal of a sound store has */
+
+static int
+apply(us_store_t *s, us_op_type_t type, uint64_t id, const void *p, size_t len)
+{
+    us_op_t   op;
+    size_t    n;
+    ssize_t   rc;
+    uint8_t   buf[256];
+
+    memset(&op, 0, sizeof(op));
+    op.type = type;
+    op.id = id;
+    op.bytes.data = p;
+    op.bytes.len = len;
+    n = us_op_head(&op, buf);
+    memcpy(buf + n, p, len);
+    rc = us_store_apply(s, buf, n + len);
+
+    return rc == (ssize_t) (n + len) ? 0 : (int) rc;
+}
+
+
+static void
+test_damage(void **state)
+{
+    zone_t       *z;
+    us_store_t   *s;
+
+    z = zone();
+    s = z->store;
+    add(s, "http://x.test/");
+
+    assert_int_equal(apply(s, US_OP_SET, 17, "12345678a", 9), 0);
+    assert_int_equal(apply(s, US_OP_SET, 16, "12345678a", 9),
+                     US_REPLAY_DAMAGED);
+    assert_int_equal(apply(s, US_OP_SET, 18, "12345678", 8),
+                     US_REPLAY_DAMAGED);
+    assert_int_equal(apply(s, US_OP_SET, (uint64_t) 1 << 63, "12345678a", 9),
+                     US_REPLAY_DAMAGED);
+
+    assert_int_equal(apply(s, US_OP_SET_IN, 17, "\0", 1), 0);
+    assert_int_equal(us_store_set_has(s, us_store_set(s, text("a")), 0), 1);
+    assert_int_equal(apply(s, US_OP_SET_IN, 17, "\2", 1), US_REPLAY_DAMAGED);
+    assert_int_equal(apply(s, US_OP_SET_IN, 17, "\1", 1), US_REPLAY_DAMAGED);
+    assert_int_equal(apply(s, US_OP_SET_IN, 17, "\1\1", 2),
+                     US_REPLAY_DAMAGED);
+    assert_int_equal(apply(s, US_OP_SET_IN, 99, "\0", 1), US_REPLAY_DAMAGED);
+    assert_int_equal(apply(s, US_OP_SET_IN, 17,
+                           "\377\377\377\377\377\377\377\377\177\377", 10),
+                     US_REPLAY_DAMAGED);
+
+    /* a set that is gone: later operations of it are void */
+
+    assert_int_equal(apply(s, US_OP_SET_DROP, 17, "", 0), 0);
+    assert_int_equal(apply(s, US_OP_SET_IN, 17, "\0", 1), 0);
+    assert_int_equal(us_store_set(s, text("a")).number, 0);
+    assert_int_equal(apply(s, US_OP_SET_DROP, (uint64_t) 1 << 63, "", 0),
+                     US_REPLAY_DAMAGED);
+
+    zone_destroy(z);
+}
+
+
+/* bytes of a member, in the figures of docs/decisions/sets.md */
+
+static void
+test_bytes(void **state)
+{
+    void           *mem;
+    uint64_t        i, n;
+    us_arena_t      a;
+    us_set_run_t    run;
+
+    mem = zone_map(&a, (size_t) 512 << 20);
+    assert_int_equal(us_set_make_locked(&a, 20, text("a"), NOW, NULL,
+                                        &rows[0]), 0);
+
+    for (i = 0, n = 1000 * 1000; i < n; i++) {
+        run.first = rnd64() % (100 * 1000 * 1000);
+        run.last = run.first;
+        (void) us_set_change_locked(&a, rows[0], &run, 1, 1, 0);
+    }
+
+    n = us_set_row(&a, rows[0])->members;
+    assert_true(us_area_bytes(&a, US_AREA_MEMBERS) < n * 26 / 10);
+
+    us_set_drop_locked(&a, rows[0], NULL);
+
+    while (us_sets_tend_locked(&a)) { /* void */ }
+
+    munmap(mem, (size_t) 512 << 20);
+}
+
+
+int
+main(void)
+{
+    const struct CMUnitTest  tests[] = {
+        cmocka_unit_test(test_model),
+        cmocka_unit_test(test_answers),
+        cmocka_unit_test(test_replay),
+        cmocka_unit_test(test_marks),
+        cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_bytes),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
