@@ -383,7 +383,8 @@ us_set_seek(const us_arena_t *a, uint32_t row, uint64_t from, uint64_t to,
 
         end = ((from >> us_set_shift(level)) + 1) << us_set_shift(level);
 
-        if (us_set_at(e) < a->head->size - US_SET_OBJECT
+        if (us_set_bytes(e) <= US_SET_OBJECT
+            && us_set_at(e) < a->head->size - US_SET_OBJECT
             && us_set_run(a, e, from, end, run))
         {
             run->last = run->last < to ? run->last : to - 1;
@@ -1383,8 +1384,8 @@ us_set_publish(us_set_work_t *w, const us_set_run_t *ids, size_t n, int in)
 
 
 /*
- * The spans of one container, from *first in run *k on, which then are what
- * follows; journal: of so many runs.
+ * The spans of one container, from id *first in run *k on, both of which then
+ * are what follows.
  */
 
 static unsigned
