@@ -71,6 +71,11 @@ for ([ '/held/add', '{"urls":[', '0,', @json ],
         'application/x-ndjson' ])
 {
     my ($path, $first, $part, @type) = @$_;
+
+    # a sanitizer keeps what was freed
+
+    $before = private_mb($worker) if $ENV{US_ASAN};
+
     my @open = map { unended($path, $first . $part
         x ((8e6 - length $first) / length $part), @type) } 1 .. 4;
     my $most = $before + 4 * 8 * $times;
@@ -146,7 +151,7 @@ for ([ 'a bomb of newlines', '/seen', gzip("\n" x (16 << 20)), @gzip ],
 
     # a turn takes a millisecond or two; the machine may have other work
 
-    cmp_ok($n, '>', $seconds * 1000 / 50,
+    cmp_ok($n, '>', $seconds * 1000 / 50 / $slower,
         sprintf '  %d others are answered in %d ms, the slowest in %d', $n,
             $seconds * 1000, $longest * 1000);
 
