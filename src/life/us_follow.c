@@ -31,13 +31,11 @@ us_follow_due(us_life_t *l, us_follow_t **f, unsigned roles)
         return 1;
     }
 
-    if (*f) {
-        us_follow_stop(f);
+    us_follow_stop(f);
 
-        for (i = 0; i < US_ROLES; i++) {
-            if (roles >> i & 1) {
-                us_role_release(l->sh, i, l->self);
-            }
+    for (i = 0; i < US_ROLES; i++) {
+        if (roles >> i & 1) {
+            us_role_release(l->sh, i, l->self);
         }
     }
 

@@ -103,6 +103,11 @@ us_life_stop(us_life_t *l)
 {
     unsigned  i;
 
+    /* first: it stores words of the role, which the next holder may store */
+
+    us_follow_stop(&l->follow);
+    us_follow_stop(&l->copier);
+
     for (i = 0; i < US_ROLES; i++) {
         us_role_release(l->sh, i, l->self);
     }
@@ -121,9 +126,6 @@ us_life_stop(us_life_t *l)
         (void) close(l->readers);
         l->readers = -1;
     }
-
-    us_follow_stop(&l->follow);
-    us_follow_stop(&l->copier);
 
     if (l->store) {
         us_store_close(l->store);

@@ -337,6 +337,7 @@ us_replicate_settings(us_replicate_t *r, const us_manifest_t *was,
                     (unsigned long long) lost);
 
     memset(&m, 0, sizeof(us_manifest_t));
+    m.version = was->version;
     m.has_restored = was->has_restored;
     m.restored = was->restored;
     rc = -1;
@@ -1217,14 +1218,17 @@ us_replicate_head(us_replicate_t *r)
     }
 
     if (us_relaxed(&sh->term) != sb->head.term) {
-        memcpy(sh->holder, sb->head.holder, sizeof(sh->holder));
-        us_release(&sh->term, sb->head.term);
 
         if (us_follow_manifest(&sb->head, &m, &e) == -1) {
             return;
         }
 
         us_replicate_news(r, &m);
+
+        /* last: a process that is killed before it leaves the news to do */
+
+        memcpy(sh->holder, sb->head.holder, sizeof(sh->holder));
+        us_release(&sh->term, sb->head.term);
     }
 
     us_release(&sh->acked, sb->head.acked);

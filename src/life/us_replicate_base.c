@@ -444,6 +444,7 @@ us_replicate_base_settings(const us_life_t *l, char *text, size_t size,
     /* a map of its day: nobody has to have posted the newest one since */
 
     memset(&to, 0, sizeof(us_manifest_t));
+    to.version = m.version;
     to.has_restored = us_manifest_setting(&m, "shard", shard, sizeof(shard))
                       == 0
                       && (m.has_restored || m.state == US_STATE_BACKUP);

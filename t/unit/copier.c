@@ -38,6 +38,9 @@ static struct {
     int              unsure;          /* commits are not confirmed */
     unsigned         deposes;         /* after so many of them another node
                                          begins a term */
+    int              unopened;        /* there is no memory for a session */
+    unsigned         late;            /* sessions that were closed by a process
+                                         without a role */
 } flog;
 
 
@@ -79,6 +82,15 @@ static us_replog_t *flog_open(const char *conninfo, uint32_t shard, int single,
 static void
 flog_close(us_replog_t *log)
 {
+    unsigned  i;
+
+    for (i = 0; world.current && i < US_ROLES; i++) {
+        if (world.sh->roles[i].holder == us_process_self()) {
+            break;
+        }
+    }
+
+    flog.late += i == US_ROLES;
     free(log);
 }
 
@@ -355,6 +367,10 @@ flog_open(const char *conninfo, uint32_t shard, int single,
 {
     us_replog_t  *log;
 
+    if (flog.unopened) {
+        return NULL;
+    }
+
     log = calloc(1, sizeof(us_replog_t));
     assert_non_null(log);
     log->ops = &flog_ops;
@@ -472,6 +488,26 @@ flog_settings(const char *key, char c)
                      US_MANIFEST_OK);
     assert_int_equal(us_manifest_print(&m, &at, &len, &e), 0);
     free(at);
+}
+
+
+/* a node has found that rows are lost */
+
+static void
+flog_lost(const char *lsn)
+{
+    char             *text;
+    size_t            len;
+    us_manifest_t     m;
+    us_disk_error_t   e;
+
+    text = flog.head.settings;
+    assert_int_equal(us_manifest_scan(&m, text, strlen(text), &e),
+                     US_MANIFEST_OK);
+    assert_int_equal(us_manifest_set(&m, "lost", us_str_of(lsn)), 0);
+    assert_int_equal(us_manifest_print(&m, &text, &len, &e), 0);
+    strcpy(flog.head.settings, text);
+    free(text);
 }
 
 
@@ -1636,6 +1672,74 @@ test_unfit(void **state)
 }
 
 
+/* what a process that ends, or cannot begin, leaves to the next one */
+
+static void
+test_roles(void **state)
+{
+    proc_t  *p;
+
+    p = make(12);
+    node_stop();
+    assert_int_equal(flog.late, 0);
+
+    flog.unopened = 1;
+    p = start();
+    pass(1000);
+    assert_int_equal(us_life_state(&p->l), US_LIFE_COLD);
+    p->stopping = 1;
+    pass(1000);
+    flog.unopened = 0;
+    p = proc_start(disk.dirfd, disk.lockfd);
+    comes(p, US_LIFE_READY, 12);
+}
+
+
+/* a node without keys= begins a term of a log that has keys */
+
+static void
+test_version(void **state)
+{
+    proc_t           *p;
+    us_manifest_t     m;
+    us_disk_error_t   e;
+
+    world.conf.store.keys = 1 << 16;
+    p = make(12);
+    node_kill(p);
+    world.conf.store.keys = 0;
+    p = start();
+    comes(p, US_LIFE_READY, 12);
+    assert_int_equal(flog.head.term, 2);
+    assert_non_null(strstr(flog.head.settings, "urlstore data 5\n"));
+    level(p);
+    assert_int_equal(us_manifest_read(disk.dirfd, &m, &e), US_MANIFEST_OK);
+    assert_int_equal(m.version, 5);
+}
+
+
+/* the news of a term are read when its settings can be */
+
+static void
+test_news(void **state)
+{
+    proc_t  *p;
+
+    p = make(12);
+    flog_other("b 1");
+    comes(p, US_LIFE_STANDBY, 12);
+
+    flog.head.settings[0] = 'U';
+    flog_other("c 1");
+    pass(1000);
+    flog.head.settings[0] = 'u';
+    flog_lost("7");
+    pass(5000);
+    assert_int_equal(world.sh->replicate.lost, 7);
+    assert_int_equal(us_replicate_forget(&p->l), 0);
+}
+
+
 #define test(name)  cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 
@@ -1656,7 +1760,10 @@ main(int argc, char **argv)
         test(test_base),
         test(test_full),
         test(test_fenced),
-        test(test_unfit)
+        test(test_unfit),
+        test(test_roles),
+        test(test_version),
+        test(test_news)
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
