@@ -458,8 +458,8 @@ us_replicate_begin_term(us_replicate_t *r, const us_replog_head_t *head,
 
 /*
  * The log does not have this row, which was confirmed: that is to be in its
- * settings, see us_replicate.h.  1: the rows were given up since, and all is to
- * be read anew.
+ * settings, see us_replicate.h.  0: it is, or the log has lost nothing; 1: the
+ * rows were given up since, and all is to be read anew; -1: not known.
  */
 
 static int
@@ -476,7 +476,7 @@ us_replicate_mark(us_replicate_t *r, const us_store_t *store,
     us_store_conf(store, &have);
 
     if (us_replicate_look(r, have.uuid, &head, &m) == -1) {
-        return 0;
+        return -1;
     }
 
     if (m.epoch != have.epoch) {
@@ -505,7 +505,7 @@ us_replicate_mark(us_replicate_t *r, const us_store_t *store,
         if (us_replicate_begin_term(r, &head, &m, "", m.epoch, lost)
             != US_REPLOG_OK)
         {
-            return 0;
+            return -1;
         }
 
         us_job_say(r->f.job, US_SAY_EMERG, "the log of shard %u has lost what "
@@ -649,7 +649,7 @@ us_replicate_write_job(us_job_t *job)
         us_replicate_stall(r, US_SAY_EMERG);
         us_replog_ends(&l->sh->replicate.place, &ends);
 
-        if (us_replicate_mark(r, l->store, &ends.sure)) {
+        if (us_replicate_mark(r, l->store, &ends.sure) == 1) {
             us_replicate_deposed(r);
 
         } else if (us_replicate_forgotten(r, l->store)) {
@@ -1093,7 +1093,12 @@ us_replicate_copied(us_replicate_t *r)
                         (unsigned long long) r->copied.row.term,
                         (unsigned long long) r->copied.row.crc);
 
-        (void) us_replicate_mark(r, r->f.store, &r->copied.row);
+        /* until the log says so, the directory is the only one that does */
+
+        if (us_replicate_mark(r, r->f.store, &r->copied.row) == -1) {
+            return us_follow_fail(&r->f, US_SAY_ALERT, "%s; what it has lost "
+                                  "is not recorded there so far", why);
+        }
 
         /* a base has replaced it, or it is the only one that has its rows */
 
@@ -1365,7 +1370,7 @@ us_replicate_read(us_replicate_t *r)
 
     case US_STANDBY_LOST:
         (void) us_follow_fail(&r->f, US_SAY_ALERT, "%s", sb->error);
-        r->f.anew = us_replicate_mark(r, r->f.store, &sb->at);
+        r->f.anew = us_replicate_mark(r, r->f.store, &sb->at) == 1;
         break;
 
     case US_STANDBY_STOP:

@@ -319,7 +319,7 @@ flog_promote(us_replog_t *log, const us_replog_row_t *prev, uint64_t old,
     const us_replog_row_t *row, const uint8_t *p, size_t len,
     const char *holder, const char *settings, uint64_t *beat)
 {
-    if (flog_begin(log) != US_REPLOG_OK) {
+    if (flog_refuses(log)) {
         return US_REPLOG_AWAY;
     }
 
@@ -1740,6 +1740,38 @@ test_news(void **state)
 }
 
 
+/*
+ * The log has lost a row and cannot be changed for now: the directory is all
+ * that says so, and stays until the log does.
+ */
+
+static void
+test_unmarked(void **state)
+{
+    proc_t  *p;
+
+    p = make(12);
+    node_kill(p);
+    flog_cut(flog.nrows - 1);
+    flog.unsure = 1;
+    p = start();
+    pass(10000);
+    assert_int_equal(count(p->said, "is not recorded there so far"), 1);
+    assert_int_equal(files("lost-"), 0);
+
+    node_kill(p);
+    p = start();
+    pass(1000);
+    flog.unsure = 0;
+    pass(10000);
+    assert_int_equal(us_life_state(&p->l), US_LIFE_STANDBY);
+    assert_non_null(strstr(p->said, "has lost what was confirmed"));
+    assert_int_equal(count(p->said, "what was in the path is kept"), 1);
+    assert_int_equal(us_acquire(&world.sh->replicate.lost) > 0, 1);
+    assert_int_equal(us_life_ids(&p->l), 8);
+}
+
+
 #define test(name)  cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 
@@ -1763,7 +1795,8 @@ main(int argc, char **argv)
         test(test_unfit),
         test(test_roles),
         test(test_version),
-        test(test_news)
+        test(test_news),
+        test(test_unmarked)
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
