@@ -10,6 +10,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -411,8 +412,29 @@ us_dir_snapshot_bytes(int dirfd, uint64_t lsn)
 }
 
 
-int
-us_dir_remove(int dirfd, us_disk_error_t *e)
+/* into the directory `to`; -1: it is removed */
+
+static int
+us_dir_move(int dirfd, const char *name, int to, us_disk_error_t *e)
+{
+    if ((to == -1 ? unlinkat(dirfd, name, 0) : renameat(dirfd, name, to, name))
+        == -1 && errno != ENOENT)
+    {
+        return us_disk_fail(e, errno, "\"%.200s\" could not be %s", name,
+                            to == -1 ? "removed" : "moved");
+    }
+
+    return 0;
+}
+
+
+/*
+ * The same for all files.  The manifest is the last one: as long as there is
+ * another file, it says whose that is.
+ */
+
+static int
+us_dir_move_all(int dirfd, int to, us_disk_error_t *e)
 {
     DIR            *d;
     int             rc;
@@ -429,24 +451,75 @@ us_dir_remove(int dirfd, us_disk_error_t *e)
     while (rc == 0 && (de = readdir(d)) != NULL) {
 
         if (us_dir_ours(de->d_name) && strcmp(de->d_name, US_DIR_LOCK) != 0
-            && strcmp(de->d_name, US_MANIFEST_NAME) != 0
-            && unlinkat(dirfd, de->d_name, 0) == -1)
+            && strcmp(de->d_name, US_MANIFEST_NAME) != 0)
         {
-            rc = us_disk_fail(e, errno, "\"%.200s\" could not be removed",
-                              de->d_name);
+            rc = us_dir_move(dirfd, de->d_name, to, e);
         }
     }
 
     (void) closedir(d);
 
-    /* last: as long as there is another file, the manifest says whose it is */
+    if (rc == 0 && fsync(to == -1 ? dirfd : to) == -1) {
+        rc = us_disk_fail(e, errno, "fsync of the directory failed");
+    }
 
-    if (rc == 0 && (fsync(dirfd) == -1
-                    || (unlinkat(dirfd, US_MANIFEST_NAME, 0) == -1
-                        && errno != ENOENT)))
-    {
-        rc = us_disk_fail(e, errno, "\"" US_MANIFEST_NAME "\" could not be "
-                          "removed");
+    return rc == 0 ? us_dir_move(dirfd, US_MANIFEST_NAME, to, e) : rc;
+}
+
+
+int
+us_dir_remove(int dirfd, us_disk_error_t *e)
+{
+    return us_dir_move_all(dirfd, -1, e);
+}
+
+
+int
+us_dir_keep(int dirfd, char name[US_DISK_NAME], us_disk_error_t *e)
+{
+    int            rc, fd, len;
+    unsigned       n;
+    us_manifest_t  m;
+
+    fd = mkdirat(dirfd, US_DIR_MOVING, 0700) == 0 || errno == EEXIST
+         ? openat(dirfd, US_DIR_MOVING,
+                  O_RDONLY|O_DIRECTORY|O_NOFOLLOW|O_CLOEXEC) : -1;
+
+    if (fd == -1 || fsync(dirfd) == -1) {
+        rc = us_disk_fail(e, errno, "\"" US_DIR_MOVING "\" could not be made");
+
+    } else {
+        rc = us_dir_move_all(dirfd, fd, e);
+    }
+
+    if (rc == 0 && us_manifest_read(fd, &m, e) != US_MANIFEST_OK) {
+        m.snapshot = 0;
+    }
+
+    for (n = 1; rc == 0; n++) {
+        len = snprintf(name, US_DISK_NAME, "lost-%016" PRIx64, m.snapshot);
+
+        if (n > 1) {
+            (void) snprintf(name + len, US_DISK_NAME - len, "-%u", n);
+        }
+
+        /* a directory with files is not replaced */
+
+        if (fsync(fd) == 0
+            && renameat(dirfd, US_DIR_MOVING, dirfd, name) == 0
+            && fsync(dirfd) == 0)
+        {
+            break;
+        }
+
+        if (errno != EEXIST && errno != ENOTEMPTY) {
+            rc = us_disk_fail(e, errno, "\"" US_DIR_MOVING "\" could not be "
+                              "renamed");
+        }
+    }
+
+    if (fd != -1) {
+        (void) close(fd);
     }
 
     return rc;
@@ -454,53 +527,9 @@ us_dir_remove(int dirfd, us_disk_error_t *e)
 
 
 int
-us_dir_keep(int dirfd, const char *name, us_disk_error_t *e)
+us_dir_moving(int dirfd)
 {
-    DIR            *d;
-    int             rc, fd;
-    struct dirent  *de;
-
-    d = us_dir_open(dirfd);
-
-    if (d == NULL) {
-        return us_disk_fail(e, errno, "the directory could not be read");
-    }
-
-    fd = mkdirat(dirfd, name, 0700) == 0 || errno == EEXIST
-         ? openat(dirfd, name, O_RDONLY|O_DIRECTORY|O_NOFOLLOW|O_CLOEXEC) : -1;
-
-    rc = fd == -1 ? us_disk_fail(e, errno, "\"%s\" could not be made", name)
-                  : 0;
-
-    while (rc == 0 && (de = readdir(d)) != NULL) {
-
-        if (us_dir_ours(de->d_name) && strcmp(de->d_name, US_DIR_LOCK) != 0
-            && strcmp(de->d_name, US_MANIFEST_NAME) != 0
-            && renameat(dirfd, de->d_name, fd, de->d_name) == -1)
-        {
-            rc = us_disk_fail(e, errno, "\"%.200s\" could not be moved",
-                              de->d_name);
-        }
-    }
-
-    /* last, as in us_dir_remove(): a kill before it leaves the rest to do */
-
-    if (rc == 0 && (fsync(fd) == -1
-                    || renameat(dirfd, US_MANIFEST_NAME, fd, US_MANIFEST_NAME)
-                       == -1
-                    || fsync(fd) == -1 || fsync(dirfd) == -1))
-    {
-        rc = us_disk_fail(e, errno, "\"" US_MANIFEST_NAME "\" could not be "
-                          "moved");
-    }
-
-    if (fd != -1) {
-        (void) close(fd);
-    }
-
-    (void) closedir(d);
-
-    return rc;
+    return faccessat(dirfd, US_DIR_MOVING, F_OK, 0) == 0;
 }
 
 

@@ -20,6 +20,7 @@
 
 #define US_DIR_LOCK     "lock"
 #define US_DIR_READERS  "readers"
+#define US_DIR_MOVING   "lost-moving"
 
 
 typedef struct {
@@ -72,10 +73,13 @@ uint64_t us_dir_snapshot_bytes(int dirfd, uint64_t lsn);
 int us_dir_remove(int dirfd, us_disk_error_t *e);
 
 /*
- * Moves them to a directory below it, which may be there: what us_dir_remove()
- * would remove.  It is a data directory then, without a lock.
+ * Moves them, a data directory with a snapshot, to the new directory DIR/name,
+ * which is "lost-LSN" or "lost-LSN-N" and has no lock.  Until all is there, it
+ * is DIR/lost-moving: if there is one, the files are in two places, and the
+ * next call moves the rest.
  */
-int us_dir_keep(int dirfd, const char *name, us_disk_error_t *e);
+int us_dir_keep(int dirfd, char name[US_DISK_NAME], us_disk_error_t *e);
+int us_dir_moving(int dirfd);
 
 /* removes temporary files; the owner only.  Returns their number */
 int us_dir_clean(int dirfd);

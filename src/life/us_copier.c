@@ -5,6 +5,7 @@
  *     us_copier_job()              keeper: the journal
  *         us_copier_mine()             has the loader had it meanwhile?
  *         us_copier_begin()            a new one
+ *             us_copier_clear()            what lies there
  *         us_copier_step()
  *             us_copier_row()          a row, by us_standby.h
  *     us_copier_snapshot_job()     keeper: a snapshot
@@ -32,6 +33,8 @@
 #define US_COPIER_LOOK    2000         /* ms of a call of the log */
 #define US_COPIER_WAIT    10000        /* ms for an LSN to be confirmed */
 #define US_COPIER_SOON    1000         /* ms after one that was given up */
+#define US_COPIER_LEAVE   50           /* ms until the keeper has left */
+#define US_COPIER_TRIES   4            /* to read, before the log is */
 
 
 /* what has failed last: until it succeeds, the copier is off */
@@ -584,8 +587,7 @@ us_copier_snapshot_job(us_job_t *job)
         return;
     }
 
-    rc = us_sink_snapshot(l, d.store, us_copier_wait, &d, &c->place, &m,
-                                  &e);
+    rc = us_sink_snapshot(l, d.store, us_copier_wait, &d, &c->place, &m, &e);
     us_store_close(d.store);
     c->want = 0;
 
@@ -645,7 +647,229 @@ us_copier_confirmed(us_life_t *l, us_replog_row_t *row, uint64_t *ids)
 }
 
 
-/* an empty directory, from a row on that is confirmed; 0, or -1: not now */
+/* the directory is the keeper's; end: NULL, it is to begin anew */
+
+static void
+us_copier_give(us_life_t *l, const us_share_copied_t *end)
+{
+    uint64_t            at, number;
+    us_share_copier_t  *sh;
+
+    sh = &l->sh->replicate.copier;
+    number = us_relaxed(&sh->numbers) + 1;
+    us_release(&sh->numbers, number);
+    us_release(&sh->lsn, end ? end->row.next : 0);
+
+    if (end) {
+        at = us_relaxed(&sh->end_at) + 1;
+        sh->end[at % 2] = *end;
+        us_release(&sh->end_at, at);
+        us_release(&sh->begun, number);
+    }
+
+    us_release(&sh->number, number);
+}
+
+
+/* whether it can be of this log: 0; or -1, with recovery.error */
+
+static int
+us_copier_fits(us_sink_t *c, const us_manifest_t *m)
+{
+    us_manifest_t    *have;
+    us_disk_error_t  *e;
+
+    have = &c->recovery.manifest;
+    e = &c->recovery.error;
+
+    if (memcmp(have->uuid, m->uuid, sizeof(m->uuid)) != 0) {
+        return us_disk_fail(e, 0, "it is of another store than the log");
+    }
+
+    if (have->epoch != m->epoch) {
+        return us_disk_fail(e, 0, "it is of epoch %llu, the log of %llu",
+                            (unsigned long long) have->epoch,
+                            (unsigned long long) m->epoch);
+    }
+
+    if (!have->has_log) {
+        return us_disk_fail(e, 0, "it is a copy, but not of a log");
+    }
+
+    if (!have->has_snapshot || have->snapshot != have->log.lsn) {
+        return us_disk_fail(e, 0, "it has no snapshot so far");
+    }
+
+    return 0;
+}
+
+
+/*
+ * Reads the directory into an empty store; NULL: its end is looked for only.
+ * OK: `end` is that; else e says why.
+ */
+
+static us_sink_rc_t
+us_copier_end(us_life_t *l, us_store_t *store, const us_manifest_t *m,
+    us_share_copied_t *end, us_disk_error_t *e)
+{
+    us_sink_t     c;
+    us_sink_rc_t  rc;
+
+    if (us_dir_moving(l->dirfd)) {
+        (void) us_disk_fail(e, 0, "its files were being moved away");
+        return US_SINK_USELESS;
+    }
+
+    rc = us_sink_open(&c, l);
+
+    if (rc == US_SINK_OK && us_copier_fits(&c, m) == -1) {
+        rc = US_SINK_USELESS;
+    }
+
+    if (rc == US_SINK_OK) {
+        c.more = 1;
+        rc = us_sink_read(&c, store);
+    }
+
+    if (rc == US_SINK_OK) {
+        us_copy_place(&end->at, &c.recovery);
+        end->row.lsn = 0;
+        end->row.next = c.log.lsn;
+        end->row.term = c.log.term;
+        end->row.crc = c.log.crc;
+    }
+
+    *e = c.recovery.error;
+    us_sink_end(&c);
+
+    return rc;
+}
+
+
+static int
+us_copier_found(void *data, const us_replog_row_t *row, const uint8_t *p,
+    size_t len)
+{
+    us_replog_row_t *to = data;
+
+    (void) p;
+    (void) len;
+
+    *to = *row;
+
+    return -1;
+}
+
+
+us_copier_rc_t
+us_copier_check(us_follow_t *f, us_share_copied_t *end)
+{
+    us_replog_t      *log;
+    us_replog_rc_t    rc;
+    us_replog_row_t   row;
+
+    log = f->log;
+
+    /* a base that nothing follows is no row with bytes */
+
+    rc = log->ops->read(log, end->row.next - 1, 1, us_copier_found, &row);
+
+    if (rc == US_REPLOG_NONE) {
+        rc = log->ops->row(log, US_REPLOG_BASE, us_copier_found, &row);
+    }
+
+    if (rc != US_REPLOG_OK && rc != US_REPLOG_NONE) {
+        return US_COPIER_AGAIN;
+    }
+
+    if (rc == US_REPLOG_OK && row.next == end->row.next
+        && row.term == end->row.term && row.crc == end->row.crc)
+    {
+        end->row = row;
+        us_copier_give(f->life, end);
+
+        us_job_say(f->job, US_SAY_NOTICE, "the path has all up to LSN %llu, "
+                   "the rest is read from the log",
+                   (unsigned long long) row.next);
+        return US_COPIER_OK;
+    }
+
+    return US_COPIER_BAD;
+}
+
+
+/*
+ * What lies in the directory before a copy begins.  0: nothing any more.  -1:
+ * not now; or the log has it all, and the next job goes on from it, as after
+ * another server that had the directory, or a disk that hung.
+ */
+
+static int
+us_copier_clear(us_copier_t *c)
+{
+    int                 kept;
+    char                name[US_DISK_NAME];
+    us_life_t          *l;
+    us_sink_rc_t        rc;
+    us_manifest_t       m;
+    us_disk_error_t     e;
+    us_share_copied_t   end;
+
+    l = c->f.life;
+    rc = us_copier_end(l, NULL, &c->manifest, &end, &e);
+
+    if (rc == US_SINK_PASSING) {
+
+        if (!us_job_stopping(l)) {
+            us_copier_fail(c, US_COPIER_NO_JOURNAL, e.text);
+        }
+
+        return -1;
+    }
+
+    if (rc == US_SINK_OK) {
+
+        switch (us_copier_check(&c->f, &end)) {
+
+        case US_COPIER_OK:
+            us_copier_on(c, US_COPIER_NO_JOURNAL);
+            return -1;
+
+        case US_COPIER_AGAIN:
+            return -1;
+
+        default:
+            break;
+        }
+
+        /* a base has replaced it, or it is the only one that has its rows */
+
+        kept = us_follow_goes_on(c, &c->standby.head, &end.row) == 0
+               || c->standby.head.base < end.row.next;
+
+    } else {
+        kept = rc == US_SINK_USELESS
+               && (us_dir_moving(l->dirfd)
+                   || (us_manifest_read(l->dirfd, &m, &e) == US_MANIFEST_OK
+                       && m.has_snapshot));
+    }
+
+    if (us_sink_remove(l, &c->copy, kept ? name : NULL, &e) == -1) {
+        us_copier_fail(c, US_COPIER_NO_JOURNAL, e.text);
+        return -1;
+    }
+
+    if (kept) {
+        us_job_say(c->f.job, US_SAY_ALERT, "what was in the path is kept in "
+                   "\"%s/%s\"", l->conf.path, name);
+    }
+
+    return 0;
+}
+
+
+/* a copy, from a row on that is confirmed; 0, or -1: not now */
 
 static int
 us_copier_begin(us_copier_t *c)
@@ -653,24 +877,22 @@ us_copier_begin(us_copier_t *c)
     uint64_t          ids;
     us_life_t        *l;
     us_manifest_t     m;
-    us_disk_error_t   e;
     us_replog_row_t   row;
 
     l = c->f.life;
 
-    if (us_copier_confirmed(l, &row, &ids) == -1
-        || c->f.log->ops->head(c->f.log, &c->standby.head) != US_REPLOG_OK)
-    {
-        return -1;
-    }
-
-    if (us_sink_remove(l, &c->copy, &e) == -1) {
-        us_copier_fail(c, US_COPIER_NO_JOURNAL, e.text);
+    if (c->f.log->ops->head(c->f.log, &c->standby.head) != US_REPLOG_OK) {
         return -1;
     }
 
     if (us_copier_settings(c) == -1) {
         us_copier_fail(c, US_COPIER_NO_JOURNAL, c->error.text);
+        return -1;
+    }
+
+    if (us_copier_clear(c) == -1
+        || us_copier_confirmed(l, &row, &ids) == -1)
+    {
         return -1;
     }
 
@@ -806,216 +1028,68 @@ us_copier_take(us_life_t *l, us_disk_error_t *e)
 }
 
 
-/* the directory is the keeper's; end: NULL, it is to begin anew */
-
-static void
-us_copier_give(us_life_t *l, const us_share_copied_t *end)
+us_copier_rc_t
+us_copier_drop(us_follow_t *f, const char *why)
 {
-    uint64_t            at, number;
-    us_share_copier_t  *sh;
+    us_job_say(f->job, US_SAY_WARN, "the path is not used, all is read from "
+               "the log: %s", why);
 
-    sh = &l->sh->replicate.copier;
-    number = us_relaxed(&sh->numbers) + 1;
-    us_release(&sh->numbers, number);
-    us_release(&sh->lsn, end ? end->row.next : 0);
+    us_copier_give(f->life, NULL);
 
-    if (end) {
-        at = us_relaxed(&sh->end_at) + 1;
-        sh->end[at % 2] = *end;
-        us_release(&sh->end_at, at);
-        us_release(&sh->begun, number);
-    }
+    f->anew = 1;
+    f->life->follow_next = us_job_now(f->life) + 1;
 
-    us_release(&sh->number, number);
+    return US_COPIER_AGAIN;
 }
-
-
-void
-us_copier_drop(us_job_t *job, int kept, const char *why)
-{
-    char              name[US_DISK_NAME];
-    us_life_t        *l;
-    us_manifest_t     m;
-    us_disk_error_t   e;
-
-    l = job->life;
-
-    us_job_say(job, US_SAY_WARN, "the path is not used, all is read from the "
-               "log: %s", why);
-
-    if (kept && us_manifest_read(l->dirfd, &m, &e) == US_MANIFEST_OK
-        && m.state == US_STATE_REPLICA)
-    {
-        (void) snprintf(name, sizeof(name), "lost-%016llx",
-                        (unsigned long long) m.snapshot);
-
-        if (us_dir_keep(l->dirfd, name, &e) == -1) {
-            us_job_say(job, US_SAY_ALERT, "the path cannot be begun anew, as "
-                       "what is in it is to be kept: %.300s", e.text);
-            return;
-        }
-
-        us_job_say(job, US_SAY_ALERT, "what was in the path is kept in "
-                   "\"%s/%s\"", l->conf.path, name);
-    }
-
-    us_copier_give(l, NULL);
-}
-
-
-/* whether it can be of this log: 0; or -1, with recovery.error */
-
-static int
-us_copier_fits(us_sink_t *c, const us_manifest_t *m)
-{
-    us_manifest_t    *have;
-    us_disk_error_t  *e;
-
-    have = &c->recovery.manifest;
-    e = &c->recovery.error;
-
-    if (memcmp(have->uuid, m->uuid, sizeof(m->uuid)) != 0) {
-        return us_disk_fail(e, 0, "it is of another store than the log");
-    }
-
-    if (have->epoch != m->epoch) {
-        return us_disk_fail(e, 0, "it is of epoch %llu, the log of %llu",
-                            (unsigned long long) have->epoch,
-                            (unsigned long long) m->epoch);
-    }
-
-    if (!have->has_log) {
-        return us_disk_fail(e, 0, "it is a copy, but not of a log");
-    }
-
-    if (!have->has_snapshot || have->snapshot != have->log.lsn) {
-        return us_disk_fail(e, 0, "it has no snapshot so far");
-    }
-
-    return 0;
-}
-
-
-/* the loader's part */
 
 
 us_copier_rc_t
-us_copier_read(us_job_t *job, us_store_t *store, const us_manifest_t *m,
-    us_share_copied_t *end)
+us_copier_read(us_follow_t *f, const us_manifest_t *m, us_share_copied_t *end)
 {
     us_life_t        *l;
     us_copier_rc_t    rc;
     us_disk_error_t   e;
-    us_sink_t         c;
 
-    l = job->life;
+    l = f->life;
     rc = us_copier_take(l, &e);
 
+    if (rc == US_COPIER_BAD) {
+        return us_copier_drop(f, e.text);
+    }
+
+    if (rc == US_COPIER_AGAIN) {
+        l->follow_next = us_job_now(l) + US_COPIER_LEAVE;
+    }
+
     if (rc != US_COPIER_OK) {
-
-        if (rc == US_COPIER_BAD) {
-            us_copier_drop(job, 0, e.text);
-            rc = US_COPIER_NONE;
-        }
-
         return rc;
     }
 
-    switch (us_sink_open(&c, l)) {
+    switch (us_copier_end(l, f->store, m, end, &e)) {
 
-    case US_RECOVERY_OK:
-        break;
+    case US_SINK_OK:
+        return US_COPIER_OK;
 
-    case US_RECOVERY_FRESH:
-        us_sink_end(&c);
+    case US_SINK_FRESH:
         us_copier_give(l, NULL);
         return US_COPIER_NONE;
 
-    default:
-        us_sink_end(&c);
-        us_copier_drop(job, 1, c.recovery.error.text);
-        return US_COPIER_NONE;
-    }
+    case US_SINK_PASSING:
 
-    if (us_copier_fits(&c, m) == -1) {
-        us_sink_end(&c);
-        us_copier_drop(job, c.recovery.manifest.has_snapshot,
-                       c.recovery.error.text);
-        return US_COPIER_NONE;
-    }
+        if (us_job_stopping(l)) {
+            return US_COPIER_AGAIN;
+        }
 
-    c.more = 1;
+        if (f->loads < US_COPIER_TRIES) {
+            (void) us_follow_again(f, "is not read so far: %s", e.text);
+            return US_COPIER_AGAIN;
+        }
 
-    switch (us_sink_read(&c, store)) {
-
-    case US_RECOVERY_OK:
-        us_copy_place(&end->at, &c.recovery);
-        end->row.lsn = 0;
-        end->row.next = c.log.lsn;
-        end->row.term = c.log.term;
-        end->row.crc = c.log.crc;
-        rc = US_COPIER_OK;
-        break;
-
-    case US_RECOVERY_STOP:
-        rc = US_COPIER_AGAIN;
         break;
 
     default:
-        us_sink_end(&c);
-        us_copier_drop(job, 1, c.recovery.error.text);
-        return US_COPIER_BAD;
+        break;
     }
 
-    us_sink_end(&c);
-
-    return rc;
-}
-
-
-static int
-us_copier_found(void *data, const us_replog_row_t *row, const uint8_t *p,
-    size_t len)
-{
-    us_replog_row_t *to = data;
-
-    (void) p;
-    (void) len;
-
-    *to = *row;
-
-    return -1;
-}
-
-
-us_copier_rc_t
-us_copier_check(us_job_t *job, us_replog_t *log, us_share_copied_t *end)
-{
-    us_replog_rc_t    rc;
-    us_replog_row_t   row;
-
-    /* a base that nothing follows is no row with bytes */
-
-    rc = log->ops->read(log, end->row.next - 1, 1, us_copier_found, &row);
-
-    if (rc == US_REPLOG_NONE) {
-        rc = log->ops->row(log, US_REPLOG_BASE, us_copier_found, &row);
-    }
-
-    if (rc != US_REPLOG_OK && rc != US_REPLOG_NONE) {
-        return US_COPIER_AGAIN;
-    }
-
-    if (rc == US_REPLOG_OK && row.next == end->row.next
-        && row.term == end->row.term && row.crc == end->row.crc)
-    {
-        end->row = row;
-        us_copier_give(job->life, end);
-
-        us_job_say(job, US_SAY_NOTICE, "the path has all up to LSN %llu, the "
-                   "rest is read from the log", (unsigned long long) row.next);
-        return US_COPIER_OK;
-    }
-
-    return US_COPIER_BAD;
+    return us_copier_drop(f, e.text);
 }

@@ -22,9 +22,13 @@
  * term there.  So a start knows both at the end of what it has read, and
  * compares them with the log's row that ends there.  If they differ, the log is
  * another one, or has another base, or has lost rows: nothing of the directory
- * is used.  If a base has replaced it, it is removed.  Else its files are moved
- * to DIR/lost-LSN, as nobody else may have what it has: LSN is that of its
- * snapshot.  The keeper begins it anew.
+ * is used.
+ *
+ * Before the keeper begins a copy, it compares what lies in the directory in
+ * the same way, also if no start has.  It goes on from there if the log has it.
+ * If a base has replaced it, it is removed.  Else its files are moved to
+ * DIR/lost-LSN, as nobody else may have what they have: LSN is that of the
+ * snapshot.
  *
  * Invariants:
  *
@@ -41,7 +45,7 @@
 #define _US_COPIER_H_INCLUDED_
 
 
-#include "us_life.h"
+#include "us_follow.h"
 
 
 /* of each tick: starts the keeper's job that is due */
@@ -56,35 +60,29 @@ int us_copier_inside(const us_life_t *l);
 typedef enum {
     US_COPIER_OK = 0,
     US_COPIER_NONE,                    /* nothing of it is in the store */
-    US_COPIER_BAD,                     /* the store is to be emptied */
+    US_COPIER_BAD,                     /* it is not what the log has */
     US_COPIER_AGAIN                    /* not now */
 } us_copier_rc_t;
 
 /*
- * Reads the directory into an empty store of the log that m describes.  OK: it
- * has all up to `end`, and is not settled.  But for AGAIN, the keeper has the
- * directory then.
+ * Reads the directory into the empty store of f, of the log that m describes.
+ * OK: it has all up to `end`, and is not settled.  NONE: the keeper has the
+ * directory.  AGAIN: f waits.
  */
-us_copier_rc_t us_copier_read(us_job_t *job, us_store_t *store,
-    const us_manifest_t *m, us_share_copied_t *end);
+us_copier_rc_t us_copier_read(us_follow_t *f, const us_manifest_t *m,
+    us_share_copied_t *end);
 
 /*
  * Whether the log has it: OK, end->row is the log's row that ends there, and
  * the keeper has the directory; AGAIN, the log does not answer, by log->error;
  * BAD, it has not, and us_copier_drop() is to be called.
  */
-us_copier_rc_t us_copier_check(us_job_t *job, us_replog_t *log,
-    us_share_copied_t *end);
-
-/* us_replog_follows_pt: by the settings of the log's last term */
-int us_cache_follows(void *data, const us_replog_head_t *head,
-    const us_replog_row_t *row);
+us_copier_rc_t us_copier_check(us_follow_t *f, us_share_copied_t *end);
 
 /*
- * The directory is not used, and is the keeper's.  kept: its files are moved
- * first; if they cannot be, no keeper has it.
+ * The directory is not used, and is the keeper's; the store is emptied.  AGAIN.
  */
-void us_copier_drop(us_job_t *job, int kept, const char *why);
+us_copier_rc_t us_copier_drop(us_follow_t *f, const char *why);
 
 
 #endif /* _US_COPIER_H_INCLUDED_ */

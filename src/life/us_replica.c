@@ -112,7 +112,7 @@ us_replica_emptied(us_follow_t *f)
     sh = &f->life->sh->replica;
     us_release(&sh->level, 0);
 
-    if (f->anew && us_sink_remove(f->life, &r->copy, &e) == -1) {
+    if (f->anew && us_sink_remove(f->life, &r->copy, NULL, &e) == -1) {
         return us_follow_fail(f, US_SAY_WARN, "is not asked: %s", e.text);
     }
 
@@ -209,10 +209,10 @@ us_replica_settle(us_replica_t *r, const char *what)
 static int
 us_replica_load(us_replica_t *r)
 {
-    int                rc;
-    us_life_t         *l;
-    us_recovery_rc_t   got;
-    us_sink_t          c;
+    int            rc;
+    us_life_t     *l;
+    us_sink_t      c;
+    us_sink_rc_t   got;
 
     l = r->f.life;
 
@@ -223,7 +223,7 @@ us_replica_load(us_replica_t *r)
     rc = 0;
     got = us_sink_open(&c, l);
 
-    if (got == US_RECOVERY_OK) {
+    if (got == US_SINK_OK) {
         us_follow_begin(&r->f, c.recovery.manifest.uuid,
                         c.recovery.manifest.epoch);
 
@@ -237,10 +237,10 @@ us_replica_load(us_replica_t *r)
 
     switch (got) {
 
-    case US_RECOVERY_FRESH:
+    case US_SINK_FRESH:
         break;
 
-    case US_RECOVERY_OK:
+    case US_SINK_OK:
 
         if (rc == 0) {
             us_copy_place(&r->at, &c.recovery);
@@ -252,30 +252,22 @@ us_replica_load(us_replica_t *r)
 
         break;
 
-    case US_RECOVERY_NO_ROOM:
+    case US_SINK_NO_ROOM:
         rc = us_follow_small(&r->f);
         break;
 
-    default:
+    case US_SINK_PASSING:
+        rc = us_job_stopping(l) ? -1
+             : us_follow_fail(&r->f, US_SAY_WARN, "is not asked: %s",
+                              c.recovery.error.text);
+        break;
+
+    case US_SINK_USELESS:
         rc = -1;
-
-        if (got == US_RECOVERY_STOP && us_job_stopping(l)) {
-            break;
-        }
-
-        /* a fault that may pass leaves the copy as it is */
-
-        if (got == US_RECOVERY_STOP || got == US_RECOVERY_NO_MEMORY
-            || us_disk_passing(c.recovery.error.err))
-        {
-            (void) us_follow_fail(&r->f, US_SAY_WARN, "is not asked: %s",
-                                  c.recovery.error.text);
-            break;
-        }
-
         us_job_say(r->f.job, US_SAY_WARN, "the copy is removed, all is "
                    "fetched: %s", c.recovery.error.text);
         r->f.anew = 1;
+        break;
     }
 
     us_sink_end(&c);
@@ -288,7 +280,7 @@ us_replica_load(us_replica_t *r)
 /* with path=: a frame is written before it is applied */
 
 static int
-us_sink(us_replica_t *r, const us_frame_t *f)
+us_replica_copy(us_replica_t *r, const us_frame_t *f)
 {
     int  rc;
 
@@ -488,7 +480,7 @@ us_replica_frame(us_replica_t *r, const us_frame_t *f)
     sh = r->f.life->sh;
 
     if ((f->type == US_FRAME_MANIFEST && us_replica_manifest(r) == -1)
-        || us_sink(r, f) == -1
+        || us_replica_copy(r, f) == -1
         || (f->type == US_FRAME_BEAT && us_replica_beat(r, &f->beat) == -1)
         || (f->type == US_FRAME_BLOCK && us_replica_block(r, f) == -1))
     {

@@ -1036,7 +1036,6 @@ us_replicate_create(us_replicate_t *r)
 static int
 us_replicate_copied(us_replicate_t *r)
 {
-    int            follows;
     char           why[160];
     us_life_t     *l;
     us_standby_t  *sb;
@@ -1050,8 +1049,7 @@ us_replicate_copied(us_replicate_t *r)
 
     if (!r->filled) {
 
-        switch (us_copier_read(r->f.job, r->f.store, &r->manifest, &r->copied))
-        {
+        switch (us_copier_read(&r->f, &r->manifest, &r->copied)) {
 
         case US_COPIER_OK:
             r->filled = 1;
@@ -1061,18 +1059,12 @@ us_replicate_copied(us_replicate_t *r)
             r->looked = 1;
             return 0;
 
-        case US_COPIER_BAD:
-            r->f.anew = 1;
-            l->follow_next = us_job_now(l) + 1;
-            return -1;
-
         default:
-            l->follow_next = us_job_now(l) + US_REPLICATE_POLL;
             return -1;
         }
     }
 
-    switch (us_copier_check(r->f.job, r->f.log, &r->copied)) {
+    switch (us_copier_check(&r->f, &r->copied)) {
 
     case US_COPIER_OK:
         r->f.ids = r->copied.at.tail.ids;
@@ -1100,14 +1092,7 @@ us_replicate_copied(us_replicate_t *r)
                                   "is not recorded there so far", why);
         }
 
-        /* a base has replaced it, or it is the only one that has its rows */
-
-        follows = us_follow_goes_on(r, &sb->head, &r->copied.row);
-        us_copier_drop(r->f.job, follows == 0
-                              || sb->head.base < r->copied.row.next, why);
-
-        r->f.anew = 1;
-        l->follow_next = us_job_now(l) + 1;
+        (void) us_copier_drop(&r->f, why);
         return -1;
     }
 }

@@ -74,13 +74,39 @@ us_sink_apply(void *data, const uint8_t *p, size_t len)
         us_sink_chain(c, p, len);
     }
 
-    rc = us_data_apply(c->store, p, len);
+    rc = c->store ? us_data_apply(c->store, p, len)
+                  : us_data_ignore(NULL, p, len);
 
     return rc == US_RECOVERY_NO_ROOM && c->more ? 0 : rc;
 }
 
 
-us_recovery_rc_t
+static us_sink_rc_t
+us_sink_result(us_sink_t *c, us_recovery_rc_t rc)
+{
+    switch (rc) {
+
+    case US_RECOVERY_OK:
+        return US_SINK_OK;
+
+    case US_RECOVERY_FRESH:
+        return US_SINK_FRESH;
+
+    case US_RECOVERY_NO_ROOM:
+        return US_SINK_NO_ROOM;
+
+    case US_RECOVERY_NO_MEMORY:
+    case US_RECOVERY_STOP:
+        return US_SINK_PASSING;
+
+    default:
+        return us_disk_passing(c->recovery.error.err) ? US_SINK_PASSING
+                                                      : US_SINK_USELESS;
+    }
+}
+
+
+us_sink_rc_t
 us_sink_open(us_sink_t *c, us_life_t *l)
 {
     char  boot[US_BOOT_ID + 1];
@@ -91,13 +117,14 @@ us_sink_open(us_sink_t *c, us_life_t *l)
     c->recovery.readers = -1;
 
     if (us_sink_ours(l, &c->recovery.error) == -1) {
-        return US_RECOVERY_STOP;
+        return US_SINK_PASSING;
     }
 
     us_manifest_boot(boot);
 
-    return us_recovery_open(&c->recovery, l->dirfd, &us_data_ops,
-                            us_sink_apply, c, boot);
+    return us_sink_result(c, us_recovery_open(&c->recovery, l->dirfd,
+                                              &us_data_ops, us_sink_apply, c,
+                                              boot));
 }
 
 
@@ -120,7 +147,7 @@ us_sink_counts(us_life_t *l, const us_manifest_t *m)
 }
 
 
-us_recovery_rc_t
+us_sink_rc_t
 us_sink_read(us_sink_t *c, us_store_t *store)
 {
     us_recovery_rc_t  rc;
@@ -135,12 +162,12 @@ us_sink_read(us_sink_t *c, us_store_t *store)
         us_sink_counts(c->life, &c->recovery.manifest);
     }
 
-    return rc;
+    return us_sink_result(c, rc);
 }
 
 
 int
-us_sink_remove(us_life_t *l, us_copy_t *copy, us_disk_error_t *e)
+us_sink_remove(us_life_t *l, us_copy_t *copy, char *kept, us_disk_error_t *e)
 {
     us_copy_close(copy);
 
@@ -155,7 +182,7 @@ us_sink_remove(us_life_t *l, us_copy_t *copy, us_disk_error_t *e)
     us_release(&l->sh->snapshot_lsn, 0);
     us_release(&l->sh->snapshot_size, 0);
 
-    return us_dir_remove(l->dirfd, e);
+    return kept ? us_dir_keep(l->dirfd, kept, e) : us_dir_remove(l->dirfd, e);
 }
 
 
@@ -180,9 +207,9 @@ us_sink_due(const us_life_t *l, uint64_t lsn)
 
 
 int
-us_sink_snapshot(us_life_t *l, us_store_t *store,
-    us_data_wait_pt wait, void *data, const us_manifest_log_t *log,
-    us_manifest_t *m, us_disk_error_t *e)
+us_sink_snapshot(us_life_t *l, us_store_t *store, us_data_wait_pt wait,
+    void *data, const us_manifest_log_t *log, us_manifest_t *m,
+    us_disk_error_t *e)
 {
     int  rc;
 

@@ -10,7 +10,7 @@
  *                              at a start
  *
  * What cannot be read there, or does not go on at the primary or in the log, is
- * removed, and all is fetched.
+ * removed or moved away, and all is fetched.
  *
  * The directory's journal grows like its source.  When it has grown enough
  * (us_job.h), its owner writes a snapshot, which replaces the segments
@@ -40,23 +40,33 @@ typedef struct {
 } us_sink_t;
 
 
+/* what comes of the directory; recovery.error says why */
+
+typedef enum {
+    US_SINK_OK = 0,
+    US_SINK_FRESH,                    /* it is empty */
+    US_SINK_NO_ROOM,                  /* in the store */
+    US_SINK_PASSING,                  /* it is not read now: it is not ours, the
+                                         process ends, a fault may pass */
+    US_SINK_USELESS                   /* it cannot be read */
+} us_sink_rc_t;
+
 /*
- * Looks at the directory.  US_RECOVERY_OK: it has a copy, of the store that
- * recovery.manifest names; _FRESH: it is empty; _STOP: it is not ours; else it
- * cannot be read.  recovery.error says why.  To be ended whatever it returned.
+ * Looks at the directory.  OK: it has a copy, of the store that
+ * recovery.manifest names.  To be ended whatever it returned.
  */
-us_recovery_rc_t us_sink_open(us_sink_t *c, us_life_t *l);
+us_sink_rc_t us_sink_open(us_sink_t *c, us_life_t *l);
 void us_sink_end(us_sink_t *c);
 
-/* applies all of it to an empty store; _STOP: the process ends */
-us_recovery_rc_t us_sink_read(us_sink_t *c,
-    us_store_t *store);
+/* applies all of it to an empty store; NULL: its end is looked for only */
+us_sink_rc_t us_sink_read(us_sink_t *c, us_store_t *store);
 
 /*
  * Removes the files, if the zone has a directory, and if that is a copy and
- * ours; 0, or -1 with e.
+ * ours; or, with `kept`, moves them to DIR/kept.  0, or -1 with e.
  */
-int us_sink_remove(us_life_t *l, us_copy_t *copy, us_disk_error_t *e);
+int us_sink_remove(us_life_t *l, us_copy_t *copy, char *kept,
+    us_disk_error_t *e);
 
 /* whether a snapshot is due, of a copy whose journal ends at this LSN */
 int us_sink_due(const us_life_t *l, uint64_t lsn);
@@ -65,9 +75,9 @@ int us_sink_due(const us_life_t *l, uint64_t lsn);
  * Writes one; arguments and return as us_data_snapshot().  After a failure the
  * next one is due in a minute.
  */
-int us_sink_snapshot(us_life_t *l, us_store_t *store,
-    us_data_wait_pt wait, void *data, const us_manifest_log_t *log,
-    us_manifest_t *m, us_disk_error_t *e);
+int us_sink_snapshot(us_life_t *l, us_store_t *store, us_data_wait_pt wait,
+    void *data, const us_manifest_log_t *log, us_manifest_t *m,
+    us_disk_error_t *e);
 
 
 #endif /* _US_SINK_H_INCLUDED_ */

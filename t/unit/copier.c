@@ -1407,7 +1407,7 @@ test_others(void **state)
              */
 
             for (n = 0;
-                 n < 1000 && !strstr(p->said, "has lost what was confirmed");
+                 n < 1000 && !strstr(p->said, "what was in the path is kept");
                  n++)
             {
                 pass(50);
@@ -1570,10 +1570,12 @@ test_full(void **state)
     pass(3000);
     assert_int_equal(copier()->off != 0, 1);
     assert_non_null(strstr(p->said, "another server has"));
+    assert_int_equal(files("lost-"), 0);
     (void) close(lock);
     pass(20000);
     level(p);
     assert_int_equal(copier()->off, 0);
+    assert_int_equal(copier()->restarts, 0);
 }
 
 
@@ -1772,6 +1774,226 @@ test_unmarked(void **state)
 }
 
 
+/* whether DIR/lost... has a whole copy: with these files */
+
+static int
+kept(const char *name)
+{
+    int               fd;
+    us_dir_t          dir;
+    us_manifest_t     m;
+    us_disk_error_t   e;
+
+    fd = world_open(name, O_RDONLY|O_DIRECTORY);
+
+    if (fd == -1) {
+        return 0;
+    }
+
+    assert_int_equal(us_dir_read(fd, &dir, &e), 0);
+    assert_int_equal(us_manifest_read(fd, &m, &e), US_MANIFEST_OK);
+    assert_int_equal(m.state, US_STATE_REPLICA);
+    assert_int_equal(dir.nsnapshots, 1);
+    assert_int_equal(dir.snapshots[0], m.snapshot);
+    assert_int_equal(dir.nsegments, 1);
+    us_dir_free(&dir);
+    (void) close(fd);
+
+    return 1;
+}
+
+
+/* removes the directories below; how many there were */
+
+static unsigned
+kept_clean(void)
+{
+    int             fd;
+    DIR            *d, *below;
+    unsigned        n;
+    struct dirent  *de, *file;
+
+    d = opendir(world.path);
+    assert_non_null(d);
+
+    for (n = 0; (de = readdir(d)) != NULL; /* void */) {
+
+        if (strncmp(de->d_name, "lost-", 5) != 0) {
+            continue;
+        }
+
+        assert_int_equal(kept(de->d_name), 1);
+        fd = world_open(de->d_name, O_RDONLY|O_DIRECTORY);
+        below = fdopendir(fd);
+
+        while ((file = readdir(below)) != NULL) {
+            (void) syscall(SYS_unlinkat, fd, file->d_name, 0);
+        }
+
+        (void) closedir(below);
+        assert_int_equal(syscall(SYS_unlinkat, dirfd(d), de->d_name,
+                                 AT_REMOVEDIR), 0);
+        n++;
+    }
+
+    (void) closedir(d);
+
+    return n;
+}
+
+
+/* a second loss at the same LSN: what the first one has left stays */
+
+static void
+test_kept(void **state)
+{
+    proc_t    *p;
+    unsigned   i;
+
+    p = make(12);
+
+    for (i = 0; i < 2; i++) {
+        node_kill(p);
+        flog_cut(flog.nrows - 1);
+        p = start();
+        pass(10000);
+        assert_int_equal(count(p->said, "what was in the path is kept"), 1);
+        assert_int_equal(files("lost-"), 2 * i + 1);
+        assert_int_equal(us_replicate_forget(&p->l), 0);
+        comes(p, US_LIFE_READY, 8);
+        fill(p, 8, 4);
+        level(p);
+    }
+
+    /* and so does what was begun since, in the epoch before */
+
+    assert_int_equal(files("lost-moving"), 0);
+    assert_int_equal(kept_clean(), 4);
+}
+
+
+/* kills at each call of a keeper that moves files away */
+
+static void
+test_kept_kills(void **state)
+{
+    static unsigned           at;
+    static proc_t  *volatile  p;
+
+    for (at = 1; at < 4000; at += 3) {
+        world_clean();
+        flog_remove();
+        p = make(12);
+        node_kill(p);
+        flog_cut(flog.nrows - 1);
+        flog_lost("100000");
+        p = start();
+        world.calls = 0;
+        world.kill_at = at;
+
+        if (setjmp(world.killed) == 0) {
+            __lsan_disable();
+            level(p);
+            __lsan_enable();
+            world.kill_at = 0;
+            assert_int_equal(kept_clean(), 1);
+            break;
+        }
+
+        __lsan_enable();
+        world.kill_at = 0;
+        node_kill(p);
+        p = start();
+        level(p);
+        assert_int_equal(files("lost-moving"), 0);
+        assert_int_equal(kept_clean(), 1);
+        node_kill(p);
+    }
+
+    assert_true(at > 60);
+}
+
+
+/* a fault that passes: the directory stays, and is read or gone on with */
+
+static void
+test_passing(void **state)
+{
+    unsigned  i;
+    proc_t   *p;
+
+    p = make(12);
+
+    for (i = 0; i < 4; i++) {
+        node_kill(p);
+        p = start();
+        world.open_errno = i < 2 ? EMFILE : 0;
+        world.read_errno = i < 2 ? 0 : ENOMEM;
+        pass(i % 2 ? 10000 : 300);
+        world.open_errno = 0;
+        world.read_errno = 0;
+        comes(p, US_LIFE_READY, 12 + 4 * i);
+        assert_int_equal(world.sh->replicate.read > 100, i % 2);
+        fill(p, 12 + 4 * i, 4);
+        level(p);
+        assert_int_equal(copier()->restarts, 0);
+        assert_int_equal(copier()->off, 0);
+        assert_int_equal(files("lost-"), 0);
+    }
+
+    node_kill(p);
+    p = start();
+    comes(p, US_LIFE_READY, 28);
+    assert_true(world.sh->replicate.read < 100);
+}
+
+
+/* a disk that hangs, as another node takes over: nobody looks at it */
+
+static void
+test_hung(void **state)
+{
+    proc_t           *p, *hung;
+    unsigned          i;
+    us_manifest_t     m;
+    us_disk_error_t   e;
+
+    p = make(12);
+
+    for (i = 0; i < 2; i++) {
+        hung = proc_start(disk.dirfd, disk.lockfd);
+        hung->l.jobs[US_ROLE_KEEPER].active = 1;
+        us_release(&world.sh->roles[US_ROLE_KEEPER].holder, hung->l.self);
+        us_release(&world.sh->roles[US_ROLE_KEEPER].since, world.now);
+
+        if (i == 1) {
+            assert_int_equal(us_manifest_read(disk.dirfd, &m, &e),
+                             US_MANIFEST_OK);
+            m.log.crc ^= 1;
+            assert_int_equal(us_manifest_write(disk.dirfd, &m, &e), 0);
+        }
+
+        flog_other("b 1");
+        comes(p, US_LIFE_STANDBY, 12);
+        assert_int_equal(world.sh->replicate.deposed, i + 1);
+        hung->l.jobs[US_ROLE_KEEPER].active = 0;
+        us_role_release(world.sh, US_ROLE_KEEPER, hung->l.self);
+        level(p);
+        assert_int_equal(copier()->restarts, 1 + i);
+        assert_int_equal(files("lost-"), i);
+        node_kill(hung);
+
+        if (i == 0) {
+            us_replicate_promote(&p->l);
+            comes(p, US_LIFE_READY, 12);
+            level(p);
+        }
+    }
+
+    assert_int_equal(kept_clean(), 1);
+}
+
+
 #define test(name)  cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 
@@ -1796,7 +2018,11 @@ main(int argc, char **argv)
         test(test_roles),
         test(test_version),
         test(test_news),
-        test(test_unmarked)
+        test(test_unmarked),
+        test(test_kept),
+        test(test_kept_kills),
+        test(test_passing),
+        test(test_hung)
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -738,7 +738,7 @@ static inline int
 world_open(const char *name, int flags)
 {
     int   fd;
-    char  path[200];
+    char  path[400];
 
     snprintf(path, sizeof(path), "%s/%s", world.path, name);
 
