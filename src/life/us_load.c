@@ -453,9 +453,9 @@ us_load_icu(us_load_t *ld)
 }
 
 
-/* everything is applied and the directory is ours */
+/* everything is applied and the directory is ours; -1: us_load_failed() */
 
-static void
+static int
 us_load_ready(us_load_t *ld)
 {
     us_share_t     *sh;
@@ -469,14 +469,14 @@ us_load_ready(us_load_t *ld)
                      (unsigned long long) r->ids,
                      (unsigned long long) us_store_next_id(ld->store));
         us_load_failed(ld, US_LIFE_DAMAGED);
-        return;
+        return -1;
     }
 
     (void) us_store_set_lsn(ld->store, r->lsn);
 
     if (us_load_icu(ld) == -1) {
         us_load_failed(ld, US_LIFE_FAILED);
-        return;
+        return -1;
     }
 
     us_load_restored(ld);
@@ -523,6 +523,8 @@ us_load_ready(us_load_t *ld)
     us_load_settle(ld, &r->tail);
 
     (void) us_dir_clean(ld->l->dirfd);
+
+    return 0;
 }
 
 
@@ -567,7 +569,10 @@ us_load_run(us_load_t *ld)
         us_share_set_state(sh, US_LIFE_LOOKUP, NULL);
 
     } else if (ld->own) {
-        us_load_ready(ld);
+
+        if (us_load_ready(ld) == -1) {
+            return;
+        }
 
     } else {
 

@@ -5,6 +5,7 @@
  */
 
 #include "life_fake.h"
+#include "life/us_data.h"
 #include "store/us_shard.h"
 #include "zone/us_arena.h"
 
@@ -129,6 +130,55 @@ test_life(void **state)
     assert_int_equal(state_of(p), US_LIFE_READY);
     assert_true(has_all(p, 150));
     assert_int_equal(us_life_ids(&p->l), 150);
+}
+
+
+/* the directory's keys are by this signature */
+
+static void
+signature(const char *text)
+{
+    us_manifest_t     m;
+    us_store_conf_t   conf;
+    us_disk_error_t   e;
+
+    assert_int_equal(us_manifest_read(dirfd_, &m, &e), US_MANIFEST_OK);
+    conf = world.conf.store;
+    conf.norm = us_str_of(text);
+    conf.epoch = m.epoch;
+    memcpy(conf.uuid, m.uuid, sizeof(conf.uuid));
+    assert_int_equal(us_data_describe(&m, &conf), 0);
+    assert_int_equal(us_manifest_write(dirfd_, &m, &e), 0);
+}
+
+
+/*
+ * A fault that may pass, when all was applied: there is no normalizer for the
+ * keys.  The next loader begins with an empty store.
+ */
+
+static void
+test_ready_fails(void **state)
+{
+    proc_t  *p;
+
+    world.conf.store.norm = us_string("crawler/1 none");
+    p = restart();
+    pass(100);
+    (void) add_some(p, 0, 100);
+    us_life_write(&p->l);
+    proc_thread(p, US_ROLE_WRITER);
+
+    signature("crawler/1 unicode=15.0 none");
+    p = restart();
+    pass(5000);
+    assert_int_equal(state_of(p), US_LIFE_LOADING);
+    assert_non_null(strstr(world.sh->reason, "normalizer"));
+
+    signature("crawler/1 none");
+    pass(5000);
+    assert_int_equal(state_of(p), US_LIFE_READY);
+    assert_true(has_all(p, 100));
 }
 
 
@@ -2256,6 +2306,7 @@ main(int argc, char **argv)
 {
     const struct CMUnitTest  tests[] = {
         test(test_life),
+        test(test_ready_fails),
         test(test_close_write_fails),
         test(test_close_sync_fails),
         test(test_damaged),
