@@ -42,7 +42,8 @@ us_unready(us_unready_t *u, const us_life_t *l, int overtaken)
         return;
 
     case US_LIFE_FAILED:
-        us_unready_say(u, "the directory cannot be read: ", info.reason);
+        us_unready_say(u, l->conf.replicate ? ""
+                          : "the directory cannot be read: ", info.reason);
         return;
 
     case US_LIFE_LOOKUP:

@@ -176,14 +176,20 @@ us_replicate_open(us_job_t *job)
 }
 
 
-/* the one place where `written` and `durable` move: the ids first, as replies
-   that wait for the LSN report them */
+/*
+ * The one place where `written` and `durable` move: the ids first, as replies
+ * that wait for the LSN report them.  0; -1: the store has not given the ids
+ * that the log has.  A standby reads all anew then.  A primary's answers are
+ * out, so that it gives no more of them.
+ */
 
-static void
+static int
 us_replicate_confirmed(us_replicate_t *r)
 {
+    uint64_t           ids;
     us_life_t         *l;
     us_share_t        *sh;
+    us_disk_error_t    e;
     us_replog_ends_t   ends;
 
     l = r->f.life;
@@ -192,7 +198,21 @@ us_replicate_confirmed(us_replicate_t *r)
     us_replog_ends(&sh->replicate.place, &ends);
 
     if (ends.sure.next == us_store_durable(l->store)) {
-        return;
+        return 0;
+    }
+
+    ids = us_store_ids_at(l->store, ends.sure.next);
+
+    if (ids != US_STORE_NO_ID && ids != ends.sure_ids) {
+        us_store_fence(l->mem);
+        us_replog_place_end(&sh->replicate.place);
+        (void) us_disk_fail(&e, 0, "the store has %llu ids and the log %llu",
+                            (unsigned long long) ids,
+                            (unsigned long long) ends.sure_ids);
+        us_job_say(r->f.job, US_SAY_EMERG, "%s: this node answers nothing "
+                   "until it is started again", e.text);
+        us_share_set_state(sh, US_LIFE_FAILED, e.text);
+        return -1;
     }
 
     us_share_count(&sh->replicate.rows, 1);
@@ -203,6 +223,8 @@ us_replicate_confirmed(us_replicate_t *r)
     us_release(&sh->durable_ids, ends.sure_ids);
     us_store_set_durable(l->store, ends.sure.next);
     us_store_set_written(l->store, ends.sure.next);
+
+    return 0;
 }
 
 
@@ -618,7 +640,9 @@ us_replicate_write_job(us_job_t *job)
 
         /* also what a killed process had confirmed */
 
-        us_replicate_confirmed(r);
+        if (us_replicate_confirmed(r) == -1) {
+            return;
+        }
 
     } while (rc == US_APPENDER_OK && us_job_now(l) < until
              && us_store_published(l->store) != us_store_durable(l->store)
@@ -1436,7 +1460,8 @@ us_replicate(us_life_t *l)
 
     if (!us_follow_due(l, &l->follow,
                        1 << US_ROLE_LOADER | 1 << US_ROLE_WRITER)
-        || us_job_now(l) < l->follow_next)
+        || us_job_now(l) < l->follow_next
+        || us_share_state(l->sh) == US_LIFE_FAILED)
     {
         return;
     }

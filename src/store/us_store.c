@@ -305,6 +305,30 @@ us_store_complete(us_store_t *s)
 
 
 uint64_t
+us_store_ids_at(const us_store_t *s, uint64_t lsn)
+{
+    uint64_t          next;
+    const us_head_t  *h;
+
+    h = us_head(s);
+
+    /*
+     * Acquire, in this order: next_id is stored after `published`, and the
+     * number of intents is zero when both are.  If nothing is published past
+     * lsn afterwards either, next_id was that of lsn.
+     */
+
+    if (us_acquire(&h->intents) || us_acquire(&h->published) != lsn) {
+        return US_STORE_NO_ID;
+    }
+
+    next = us_acquire(&h->next_id);
+
+    return us_acquire(&h->published) == lsn ? next : US_STORE_NO_ID;
+}
+
+
+uint64_t
 us_store_written(const us_store_t *s)
 {
     /*

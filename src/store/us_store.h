@@ -429,6 +429,9 @@ void us_store_unfence(void *mem);
  *
  * us_store_complete() completes what a killed writer has left, and returns an
  * LSN that covers all that a reader has found in the store so far.
+ * us_store_ids_at() returns how many ids were given if all up to lsn is
+ * published, and nothing past it; else, or if a writer is at work,
+ * US_STORE_NO_ID.
  * us_store_ops() gives the bytes from `lsn` on (at most two pieces, both may
  * be empty), us_store_set_written() lets the ring reuse what lies below lsn,
  * us_store_set_durable() only keeps the number for everybody to read.
@@ -437,6 +440,7 @@ void us_store_unfence(void *mem);
  */
 uint64_t us_store_published(const us_store_t *s);
 uint64_t us_store_complete(us_store_t *s);
+uint64_t us_store_ids_at(const us_store_t *s, uint64_t lsn);
 uint64_t us_store_written(const us_store_t *s);
 uint64_t us_store_durable(const us_store_t *s);
 void us_store_ops(us_store_t *s, uint64_t lsn, us_str_t pieces[2]);

@@ -1637,6 +1637,35 @@ test_fenced(void **state)
 }
 
 
+/* a primary notices it with a commit, and answers nothing more */
+
+static void
+test_differs(void **state)
+{
+    proc_t             *p;
+    us_replog_place_t  *place;
+
+    p = make(12);
+    place = &world.sh->replicate.place;
+    place->ends[place->at % 2].sure_ids++;
+    place->ends[place->at % 2].last_ids++;
+    (void) add_some(p, 12, 4);
+    pass(1000);
+    assert_int_equal(us_life_state(&p->l), US_LIFE_FAILED);
+    assert_int_equal(us_life_answers(&p->l, 1), 0);
+    assert_int_equal(add_one(p, "http://x.test/"), US_FENCED);
+    assert_int_equal(count(p->said, "the store has 16 ids and the log 17"), 1);
+    pass(60000);
+    assert_int_equal(us_life_state(&p->l), US_LIFE_FAILED);
+
+    /* the log is right */
+
+    node_kill(p);
+    p = start();
+    comes(p, US_LIFE_READY, 16);
+}
+
+
 /*
  * A row that does not fit the store: it is read anew, and with it the log, but
  * less and less often, up to once in a minute.
@@ -2014,6 +2043,7 @@ main(int argc, char **argv)
         test(test_base),
         test(test_full),
         test(test_fenced),
+        test(test_differs),
         test(test_unfit),
         test(test_roles),
         test(test_version),
