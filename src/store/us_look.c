@@ -293,7 +293,7 @@ void
 us_store_remember(us_store_t *s, const us_store_item_t *item, size_t i)
 {
     if (s->hot && (item->status == US_NEW || item->status == US_SEEN)) {
-        us_hot_put(s->hot, &s->keys[i], item->id, item->spelling);
+        us_hot_put(s->hot, &s->hot_keys[i], item->id, item->spelling);
     }
 }
 
@@ -318,16 +318,16 @@ us_store_recall(us_store_t *s, us_store_item_t *items, unsigned n,
 
         for (k = i; k < end; k++) {
             us_store_item_split(&items[k]);
-            us_hot_key(s->hot, &s->keys[k], s->owner,
+            us_hot_key(s->hot, &s->hot_keys[k], s->owner,
                        us_store_domain(s, items[k].spelling), items[k].rest);
         }
 
         for (k = i; k < end; k++) {
-            us_hot_prefetch(s->hot, &s->keys[k]);
+            us_hot_prefetch(s->hot, &s->hot_keys[k]);
         }
 
         for (k = i; k < end; k++) {
-            if (!us_hot_find(s->hot, &s->keys[k], &id, &klass)
+            if (!us_hot_find(s->hot, &s->hot_keys[k], &id, &klass)
                 || !us_store_accept(s, &items[k], id, (int) klass))
             {
                 cold[ncold++] = (uint16_t) k;
