@@ -325,7 +325,7 @@ us_store_repeat(us_store_t *s, us_store_item_t *items, size_t n,
     us_arena_t  *a;
 
     a = &s->arena;
-    low = key ? us_keys_low(a, s->now) : 0;
+    low = key ? us_keys_low(a, &s->keys_past, s->now) : 0;
 
     for (i = 0; key && i < n; i++) {
 

@@ -11,6 +11,9 @@
 /* entries that are looked at for the first one of new ids */
 #define US_KEYS_LOW    16
 
+/* entries in a row that a look-up passes over because they are dead */
+#define US_KEYS_PASS   1024
+
 /* entries of a bucket that a look-up reads, at most */
 #define US_KEYS_STEPS  256
 
@@ -193,30 +196,34 @@ us_keys_read(const us_arena_t *a, uint64_t at, us_keys_entry_t *e)
 
 
 uint64_t
-us_keys_low(const us_arena_t *a, uint64_t now)
+us_keys_low(const us_arena_t *a, us_keys_past_t *past, uint64_t now)
 {
-    uint64_t         at, mid, end;
+    uint64_t         at, end;
     us_keys_entry_t  e;
 
-    /* times ascend, but for a `keep` that was made shorter */
+    /* a clock that goes back makes entries live again */
 
-    at = us_keys_first(a);
-    end = us_acquire(&a->head->keys_end);
+    at = now < past->now ? 0 : past->at;
+    past->now = now;
+    past->at = us_keys_first(a);
+    past->at = at > past->at ? at : past->at;
 
-    while (at < end) {
-        mid = at + (end - at) / 2;
+    /* times need not ascend: it ends at the first entry that lives */
 
-        if (us_keys_read(a, mid, &e) && e.until > now) {
-            end = mid;
+    for (end = past->at + US_KEYS_PASS; past->at < end; past->at++) {
 
-        } else {
-            at = mid + 1;
+        if (past->at >= us_acquire(&a->head->keys_end)) {
+            return UINT64_MAX;
+        }
+
+        if (us_keys_read(a, past->at, &e) && e.until > now) {
+            break;
         }
     }
 
-    /* and so do the blocks of new ids */
+    /* blocks of new ids ascend */
 
-    for (end = at + US_KEYS_LOW; at < end; at++) {
+    for (at = past->at, end = at + US_KEYS_LOW; at < end; at++) {
 
         if (at >= us_acquire(&a->head->keys_end)) {
             return UINT64_MAX;

@@ -61,6 +61,14 @@ typedef struct {
 } us_keys_entry_t;
 
 
+/* of a handle: entries below `at` are dead at `now`; zeroed at first */
+
+typedef struct {
+    uint64_t           at;
+    uint64_t           now;
+} us_keys_past_t;
+
+
 /*
  * Under the lock, before an add or a claim: what follows is that key's, or if
  * name is 0, no key's.  -1: the journal's ring is full.
@@ -84,8 +92,11 @@ int us_keys_read(const us_arena_t *a, uint64_t at, us_keys_entry_t *e);
 /* the first entry that may live */
 uint64_t us_keys_first(const us_arena_t *a);
 
-/* no id below it was new to a key that is known at `now`; may be too low */
-uint64_t us_keys_low(const us_arena_t *a, uint64_t now);
+/*
+ * No id below it was new to a key that is known at `now`; may be too low.  Each
+ * entry is passed over once by each handle.
+ */
+uint64_t us_keys_low(const us_arena_t *a, us_keys_past_t *past, uint64_t now);
 
 /* whether an id was new, due or put in for a key that is known at `now` */
 int us_keys_has(const us_arena_t *a, uint64_t name, us_keys_kind_t kind,

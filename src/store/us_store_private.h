@@ -79,6 +79,7 @@ struct us_store_s {
     uint64_t         *hits;           /* of it, shared; or NULL */
     uint32_t          owner;          /* in it */
     us_hot_key_t      hot_keys[US_STORE_GROUP];
+    us_keys_past_t    keys_past;
     us_replay_t      *replay;         /* us_store_apply()'s, else NULL */
     uint64_t          under_version;  /* of the map that requests name, or 0 */
     uint8_t           under_digest[16];
