@@ -17,12 +17,6 @@
 /* entries of a bucket that a look-up reads, at most */
 #define US_KEYS_STEPS  256
 
-/*
- * s: a request that is longer writes the operation of its key again after so
- * many, not with each of its groups
- */
-#define US_KEYS_AGAIN  10
-
 
 static inline us_keys_entry_t *
 us_keys_entry(const us_arena_t *a, uint64_t at)
@@ -292,10 +286,7 @@ us_keys_turn_locked(us_arena_t *a, uint64_t name, uint64_t until)
 
     h = a->head;
 
-    if (h->key == name
-        && (name == 0 || (h->key_until <= until
-                          && until - h->key_until < US_KEYS_AGAIN)))
-    {
+    if (h->key == name && (name == 0 || h->key_until == until)) {
         return 0;
     }
 

@@ -132,6 +132,44 @@ test_again(void **state)
 }
 
 
+/* each add of a long request is remembered for its time, be that short */
+
+static void
+test_long(void **state)
+{
+    char             url[32];
+    zone_t          *z;
+    uint64_t         keep, i;
+    us_store_key_t   key = { 1, 0 };
+    us_store_item_t  it;
+
+    z = zone(1 << 20, 0);
+
+    for (keep = 1; keep < 20; keep++) {
+
+        for (i = 0; i < 40; i++) {
+            us_store_time(z->store, NOW + i);
+            key.until = NOW + i + keep;
+            sprintf(url, "http://%d/%d", (int) keep, (int) i);
+
+            it = item(url, 0);
+            us_store_add_key(z->store, &it, 1, 0, &key);
+            assert_int_equal(it.status, US_NEW);
+
+            us_store_time(z->store, NOW + i + keep - 1);
+            it = item(url, 0);
+            us_store_add_key(z->store, &it, 1, 0, &key);
+            assert_int_equal(it.status, US_NEW);
+            assert_true(it.again);
+        }
+
+        stream_drain(&journal, z->store);
+    }
+
+    zone_destroy(z);
+}
+
+
 /* the first id that can be new to a key */
 
 static void
@@ -711,6 +749,7 @@ main(void)
 {
     const struct CMUnitTest  tests[] = {
         cmocka_unit_test_setup(test_again, setup),
+        cmocka_unit_test_setup(test_long, setup),
         cmocka_unit_test_setup(test_low, setup),
         cmocka_unit_test_setup(test_order, setup),
         cmocka_unit_test_setup(test_batch, setup),
