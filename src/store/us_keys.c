@@ -78,7 +78,7 @@ us_keys_add_locked(us_arena_t *a, uint64_t name, uint64_t block,
     e.name = name;
     e.block = block;
     e.bits = bits;
-    e.until = until < UINT32_MAX ? (uint32_t) until : UINT32_MAX;
+    e.until = (uint32_t) until;
     e.next = newest && end - (newest - 1) < h->keys_n
              ? (uint32_t) (end - (newest - 1)) : 0;
 
@@ -285,6 +285,12 @@ us_keys_turn_locked(us_arena_t *a, uint64_t name, uint64_t until)
     us_head_t  *h;
 
     h = a->head;
+
+    /* an entry and the operation have 32 bits for it */
+
+    if (until > UINT32_MAX) {
+        until = UINT32_MAX;
+    }
 
     if (h->key == name && (name == 0 || h->key_until == until)) {
         return 0;

@@ -170,6 +170,36 @@ test_long(void **state)
 }
 
 
+/* for ever: a time of more than 32 bits */
+
+static void
+test_ever(void **state)
+{
+    zone_t           *z, *r;
+    unsigned          i;
+    us_store_key_t    key = { 1, UINT64_MAX };
+    us_store_item_t   it;
+
+    z = zone(1 << 20, 0);
+
+    for (i = 0; i < 40; i++) {
+        us_store_time(z->store, NOW + i);
+        it = item(i % 2 ? "http://a/" : "http://b/", 0);
+        us_store_add_key(z->store, &it, 1, 0, &key);
+        assert_int_equal(it.status, US_NEW);
+        assert_int_equal(it.again, i >= 2);
+    }
+
+    stream_drain(&journal, z->store);
+    r = replay(&journal, journal.len, 1 << 20, 0);
+    assert_true(has(r, 1, US_KEYS_NEW, 0));
+    assert_true(has(r, 1, US_KEYS_NEW, 1));
+    zone_destroy(r);
+
+    zone_destroy(z);
+}
+
+
 /* the first id that can be new to a key */
 
 static void
@@ -750,6 +780,7 @@ main(void)
     const struct CMUnitTest  tests[] = {
         cmocka_unit_test_setup(test_again, setup),
         cmocka_unit_test_setup(test_long, setup),
+        cmocka_unit_test_setup(test_ever, setup),
         cmocka_unit_test_setup(test_low, setup),
         cmocka_unit_test_setup(test_order, setup),
         cmocka_unit_test_setup(test_batch, setup),
