@@ -424,9 +424,9 @@ us_dump_claims(us_store_t *s, us_dump_t *d, const us_dump_head_t *head)
 
 
 /*
- * What keys have had, and is not forgotten.  Entries may be newer than the LSN:
- * the operations that follow put them once more.  Ids that they give are left
- * out.
+ * What keys have had, and until when that is not all.  Entries may be newer
+ * than the LSN: the operations that follow put them once more.  Ids that they
+ * give are left out.
  */
 
 static void
@@ -463,6 +463,12 @@ us_dump_keys(us_store_t *s, us_dump_t *d, const us_dump_head_t *head)
             n = 0;
         }
     }
+
+    /* what is forgotten; also what was overwritten since the loop began */
+
+    memset(&e[n], 0, sizeof(us_keys_entry_t));
+    e[n].until = (uint32_t) us_acquire(&us_head(s)->keys_lost);
+    n += e[n].until > s->now;
 
     if (n) {
         op.bytes.len = n * sizeof(us_keys_entry_t);

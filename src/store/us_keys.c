@@ -55,19 +55,31 @@ us_keys_name(uint64_t name, uint64_t set)
 }
 
 
-/* intends the next entry; there is none if the zone has no memory */
+/* what is known until then is forgotten */
+
+static void
+us_keys_lose_locked(us_arena_t *a, uint64_t until)
+{
+    if (until > us_intended(a, &a->head->keys_lost)) {
+        us_intend_locked(a, &a->head->keys_lost, until);
+    }
+}
+
+
+/* intends the next entry; it is forgotten if the zone has no memory */
 
 static void
 us_keys_add_locked(us_arena_t *a, uint64_t name, uint64_t block,
     uint64_t bits, uint64_t until)
 {
-    uint64_t         end, newest, lost, *bucket;
+    uint64_t         end, newest, *bucket;
     us_head_t       *h;
     us_keys_entry_t  e, *p;
 
     h = a->head;
 
     if (h->keys_n == 0) {
+        us_keys_lose_locked(a, until);
         return;
     }
 
@@ -97,11 +109,7 @@ us_keys_add_locked(us_arena_t *a, uint64_t name, uint64_t block,
 
     if (end >= h->keys_n - US_KEYS_SLACK) {
         p = us_keys_entry(a, end - (h->keys_n - US_KEYS_SLACK));
-        lost = us_intended(a, &h->keys_lost);
-
-        if (p->until > lost) {
-            us_intend_locked(a, &h->keys_lost, p->until);
-        }
+        us_keys_lose_locked(a, p->until);
     }
 
     us_intend_locked(a, &h->keys_end, end + 1);
@@ -119,7 +127,7 @@ us_keys_put_locked(us_arena_t *a, us_keys_kind_t kind, uint64_t set,
 
     h = a->head;
 
-    if (h->key == 0 || h->keys_n == 0) {
+    if (h->key == 0) {
         return;
     }
 
@@ -146,7 +154,13 @@ us_keys_put_locked(us_arena_t *a, us_keys_kind_t kind, uint64_t set,
 void
 us_keys_load_locked(us_arena_t *a, const us_keys_entry_t *e)
 {
-    us_keys_add_locked(a, e->name, e->block, e->bits, e->until);
+    if (e->bits) {
+        us_keys_add_locked(a, e->name, e->block, e->bits, e->until);
+
+    } else {
+        us_keys_lose_locked(a, e->until);
+    }
+
     us_commit_locked(a);
 }
 

@@ -83,7 +83,10 @@ int us_keys_turn_locked(us_arena_t *a, uint64_t name, uint64_t until);
 void us_keys_put_locked(us_arena_t *a, us_keys_kind_t kind, uint64_t set,
     uint64_t id);
 
-/* a replay's: puts an entry of a dump, and commits */
+/*
+ * A replay's: puts an entry of a dump, and commits.  One without bits says that
+ * others which live until then are forgotten.
+ */
 void us_keys_load_locked(us_arena_t *a, const us_keys_entry_t *e);
 
 /* 1: e is the entry `at`; 0: it is dead, or not written so far */

@@ -40,7 +40,8 @@
  *              from here on are the key's
  *   0 19       those from here on are no key's
  *   0 20       what keys have had: number of words, entries of 4 words
- *              (us_keys_entry_t)
+ *              (us_keys_entry_t); bits 0: those that live until then are
+ *              forgotten
  *
  * 5 to 11, 14, 17 and 20 are found in dumps only.  An operation's LSN is the
  * position in the stream at which it ends.

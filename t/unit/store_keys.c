@@ -600,13 +600,27 @@ test_forgets(void **state)
     assert_true(has(r, 3 * n, US_KEYS_NEW, 3 * n - 1));
     assert_true(has(r, 2 * n + US_KEYS_SLACK + 1, US_KEYS_NEW,
                     2 * n + US_KEYS_SLACK));
+    assert_false(us_store_repeats(r->store));
+    us_store_time(r->store, UNTIL);
+    assert_true(us_store_repeats(r->store));
     zone_destroy(r);
 
-    r = replay(&dump, dump.len, 0, 0);
+    r = replay(&journal, journal.len, 0, 0);
     assert_false(us_store_repeats(r->store));
     assert_int_equal(put(r->store, "http://f/1", 2, 0).status, US_SEEN);
     assert_int_equal(put(r->store, "http://new/", 2, 0).status, US_NEW);
     assert_int_equal(put(r->store, "http://new/", 2, 0).status, US_SEEN);
+
+    /* and what had no memory is not remembered with some */
+
+    dump.len = 0;
+    assert_int_equal(us_store_dump(r->store, stream_put, &dump, &lsn), 0);
+    zone_destroy(r);
+
+    r = replay(&dump, dump.len, 1 << 20, 0);
+    assert_false(us_store_repeats(r->store));
+    us_store_time(r->store, UNTIL);
+    assert_true(us_store_repeats(r->store));
     zone_destroy(r);
 
     zone_destroy(z);
