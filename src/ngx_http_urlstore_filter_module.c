@@ -53,7 +53,6 @@ typedef struct ngx_http_urlstore_file_s  ngx_http_urlstore_file_t;
 struct ngx_http_urlstore_file_s {
     ngx_http_urlstore_file_t       *next;
     u_char                         *path;
-    us_filter_plan_t                plan;
     us_filter_file_t                file;
 };
 
@@ -345,14 +344,11 @@ ngx_http_urlstore_filter_file(ngx_http_urlstore_zone_t *zone)
     for (file = ngx_http_urlstore_files; file; file = file->next) {
         if (ngx_strcmp(file->path, zone->path.data) == 0) {
 
-            if (ngx_memcmp(&file->plan, &f->plan, sizeof(us_filter_plan_t))
+            if (us_filter_file_match(&file->file, &f->plan, zone->conf.norm,
+                                     err, sizeof(err))
                 != 0)
             {
-                ngx_log_error(NGX_LOG_EMERG, log, 0,
-                              "urlstore_filter \"%V\": \"%V\" is in use with "
-                              "another size, capacity or error",
-                              &zone->name, &zone->path);
-                return NGX_ERROR;
+                return ngx_http_urlstore_filter_refuse(zone, -1, err);
             }
 
             f->set = file->file.filter;
@@ -370,7 +366,6 @@ ngx_http_urlstore_filter_file(ngx_http_urlstore_zone_t *zone)
 
     file->path = (u_char *) &file[1];
     ngx_memcpy(file->path, zone->path.data, zone->path.len);
-    file->plan = f->plan;
 
     rc = us_filter_file_open(&file->file, (char *) file->path, &f->plan,
                              zone->conf.norm, f->accept, err, sizeof(err));

@@ -708,9 +708,7 @@ us_filter_file_attach(us_filter_file_t *file, int fd, int prot, char *err,
 }
 
 
-/* whether it is what the caller wants */
-
-static int
+int
 us_filter_file_match(us_filter_file_t *file, const us_filter_plan_t *plan,
     us_str_t norm, char *err, size_t size)
 {

@@ -144,6 +144,13 @@ int us_filter_file_open(us_filter_file_t *file, const char *dir,
     size_t size);
 
 /*
+ * Whether a file that is open has this plan and normalization: 0, or -1 and a
+ * readable text in err.
+ */
+int us_filter_file_match(us_filter_file_t *file, const us_filter_plan_t *plan,
+    us_str_t norm, char *err, size_t size);
+
+/*
  * Whether us_filter_file_open() would accept what is there, without a lock and
  * without a change to anything.  A filter that is not there yet is accepted.
  * Returns as that does.
