@@ -91,9 +91,10 @@ my %zone = (
     huge => [ 'on or off', 'x', '' ],
     mode => [ 'store or lookup', 'x', '' ],
     path => [ 'a directory', '' ],
-    sync => [ 'always, off or a time such as 1s', 'x', '', '0', '-1s', '1x' ],
+    sync => [ 'always, off or a time up to 1d such as 1s', 'x', '', '0', '-1s',
+        '1x' ],
     snapshot => [ 'off or a size such as 64m', 'x', '', '0', '-1', '1x' ],
-    scrub => [ 'off or a time such as 1h', 'x', '', '0', '-1s' ],
+    scrub => [ 'off or a time up to 365d such as 1h', 'x', '', '0', '-1s' ],
     marks => [ 'at most 16 different names of at most 32 letters, digits, '
         . '- and _, with commas between them,', 'a,,b', ',', 'a,', '', 'a,a',
         'a.b', 'a' x 33, join ',', 'a' .. 'q' ],
@@ -155,6 +156,10 @@ refused(@$_) for
     (map { [ "urlstore_zone u 32m $_;", qq/urlstore_zone "u": its "/
         . s/=.*//r . '" needs a "path"' ] } 'sync=1s', 'snapshot=off',
         'snapshot=1m', 'scrub=1h'),
+    (map { [ "urlstore_zone u 32m path=%%DIR%%/d $_;",
+        'invalid value "1000d" of parameter "' . s/=.*//r . '"' ] }
+        'sync=1000d', 'scrub=1000d', 'lease=1000d', 'takeover=1000d',
+        'stale=1000d'),
     [ 'urlstore_zone u 32m mode=lookup;',
         'urlstore_zone "u": mode=lookup needs a "path"' ],
     [ 'urlstore_filter u 32m capacity=1 error=.1 unclean=accept;',

@@ -38,7 +38,10 @@
 #define NGX_HTTP_URLSTORE_SYNC        1000
 #define NGX_HTTP_URLSTORE_SCRUB       (3600 * 1000)
 #define NGX_HTTP_URLSTORE_LEASE       2000
-#define NGX_HTTP_URLSTORE_STALE       (24 * 60 * 60 * 1000)
+#define NGX_HTTP_URLSTORE_STALE       NGX_HTTP_URLSTORE_DAY
+
+/* ms */
+#define NGX_HTTP_URLSTORE_DAY         ((uint64_t) 24 * 60 * 60 * 1000)
 
 
 /*
@@ -124,7 +127,9 @@ ngx_http_urlstore_opt_time(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
 
     n = ngx_parse_time(value, 0);
 
-    if (n == NGX_ERROR || (uint64_t) n < opt->least) {
+    if (n == NGX_ERROR || (uint64_t) n < opt->least
+        || (uint64_t) n > opt->most)
+    {
         return NGX_ERROR;
     }
 
@@ -163,7 +168,7 @@ ngx_http_urlstore_opt_size_or_off(ngx_conf_t *cf,
     if (ngx_strcmp(value->data, "off") != 0) {
         n = ngx_parse_offset(value);
 
-        if (n < (off_t) opt->least) {
+        if (n < (off_t) opt->least || (uint64_t) n > opt->most) {
             return NGX_ERROR;
         }
     }
@@ -559,8 +564,8 @@ static ngx_http_urlstore_option_t  ngx_http_urlstore_options[] = {
       AT(path), 0, 0, NULL, NULL, "a directory" },
 
     { ngx_string("sync"), ngx_http_urlstore_opt_sync,
-      AT(life.conf.interval), 1, 0, NULL, "path",
-      "always, off or a time such as 1s" },
+      AT(life.conf.interval), 1, NGX_HTTP_URLSTORE_DAY, NULL, "path",
+      "always, off or a time up to 1d such as 1s" },
 
     { ngx_string("follow"), ngx_http_urlstore_opt_follow,
       AT(life.conf.follow), 0, 0, NULL, NULL, "http://HOST[:PORT][/PREFIX]" },
@@ -574,16 +579,16 @@ static ngx_http_urlstore_option_t  ngx_http_urlstore_options[] = {
       "1, or 0 for a log on one server alone," },
 
     { ngx_string("lease"), ngx_http_urlstore_opt_time,
-      AT(replicate.lease), 2 * US_APPENDER_BEAT, 0, NULL, "replicate",
-      "a time of at least 1s" },
+      AT(replicate.lease), 2 * US_APPENDER_BEAT, NGX_HTTP_URLSTORE_DAY, NULL,
+      "replicate", "a time from 1s to 1d" },
 
     { ngx_string("takeover"), ngx_http_urlstore_opt_time_or_off,
-      AT(replicate.takeover), 2 * US_APPENDER_BEAT, 0, NULL, "replicate",
-      "off or a time of at least 1s" },
+      AT(replicate.takeover), 2 * US_APPENDER_BEAT, NGX_HTTP_URLSTORE_DAY,
+      NULL, "replicate", "off or a time from 1s to 1d" },
 
     { ngx_string("stale"), ngx_http_urlstore_opt_time_or_off,
-      AT(replicate.stale), 2 * US_APPENDER_BEAT, 0, NULL, "replicate",
-      "off or a time of at least 1s" },
+      AT(replicate.stale), 2 * US_APPENDER_BEAT, 365 * NGX_HTTP_URLSTORE_DAY,
+      NULL, "replicate", "off or a time from 1s to 365d" },
 
     /* opened by a worker, when there is no log */
 
@@ -596,13 +601,14 @@ static ngx_http_urlstore_option_t  ngx_http_urlstore_options[] = {
     /* the least growth of the journal between two of them */
 
     { ngx_string("snapshot"), ngx_http_urlstore_opt_size_or_off,
-      AT(life.conf.snapshot), 1, 0, NULL, "path",
+      AT(life.conf.snapshot), 1, NGX_MAX_OFF_T_VALUE, NULL, "path",
       "off or a size such as 64m" },
 
     /* the time between two of them */
 
     { ngx_string("scrub"), ngx_http_urlstore_opt_time_or_off,
-      AT(life.conf.scrub), 1, 0, NULL, "path", "off or a time such as 1h" },
+      AT(life.conf.scrub), 1, 365 * NGX_HTTP_URLSTORE_DAY, NULL, "path",
+      "off or a time up to 365d such as 1h" },
 
     { ngx_string("cluster"), ngx_http_urlstore_opt_cluster,
       AT(cluster), 0, 0, NULL, NULL,
