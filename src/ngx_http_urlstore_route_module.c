@@ -108,9 +108,15 @@ static ngx_int_t
 ngx_http_urlstore_route_options(ngx_conf_t *cf, ngx_str_t *endpoint,
     ngx_http_upstream_conf_t *upstream)
 {
-    ngx_str_t   *value, time;
-    ngx_uint_t   i;
-    ngx_msec_t   ms;
+    ngx_int_t    ms;
+    ngx_str_t   *value, arg;
+    ngx_uint_t   i, k, seen;
+
+    static const ngx_str_t  names[] = {
+        ngx_string("endpoint="),
+        ngx_string("connect="),
+        ngx_string("timeout=")
+    };
 
     ngx_str_null(endpoint);
 
@@ -118,42 +124,51 @@ ngx_http_urlstore_route_options(ngx_conf_t *cf, ngx_str_t *endpoint,
     upstream->read_timeout = 15000;
 
     value = cf->args->elts;
+    seen = 0;
 
     for (i = 2; i < cf->args->nelts; i++) {
 
-        /* "connect=" and "timeout=" have one length */
-
-        time.data = value[i].data + ngx_min(value[i].len, 8);
-        time.len = value[i].len - ngx_min(value[i].len, 8);
-        ms = ngx_parse_time(&time, 0);
-
-        if (ngx_strncmp(value[i].data, "endpoint=", 9) == 0
-            && value[i].len > 9)
-        {
-            endpoint->data = value[i].data + 9;
-            endpoint->len = value[i].len - 9;
-            continue;
+        for (k = 0; k < 3; k++) {
+            if (ngx_strncmp(value[i].data, names[k].data, names[k].len) == 0) {
+                break;
+            }
         }
 
-        if (ngx_strncmp(value[i].data, "connect=", 8) == 0
-            && ms != (ngx_msec_t) NGX_ERROR)
-        {
+        ms = 0;
+
+        if (k < 3) {
+            arg.data = value[i].data + names[k].len;
+            arg.len = value[i].len - names[k].len;
+            ms = k ? ngx_parse_time(&arg, 0) : (ngx_int_t) arg.len;
+        }
+
+        if (ms <= 0) {
+            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                               "invalid parameter \"%V\" of %V \"%V\": "
+                               "allowed are endpoint=NAME, connect=TIME and "
+                               "timeout=TIME", &value[i], &value[0],
+                               &value[1]);
+            return NGX_ERROR;
+        }
+
+        if (seen & 1 << k) {
+            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                               "duplicate parameter \"%V\" of %V \"%V\"",
+                               &value[i], &value[0], &value[1]);
+            return NGX_ERROR;
+        }
+
+        seen |= 1 << k;
+
+        if (k == 0) {
+            *endpoint = arg;
+
+        } else if (k == 1) {
             upstream->connect_timeout = ms;
-            continue;
-        }
 
-        if (ngx_strncmp(value[i].data, "timeout=", 8) == 0
-            && ms != (ngx_msec_t) NGX_ERROR)
-        {
+        } else {
             upstream->read_timeout = ms;
-            continue;
         }
-
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "invalid parameter \"%V\" of %V \"%V\": "
-                           "allowed are endpoint=NAME, connect=TIME and "
-                           "timeout=TIME", &value[i], &value[0], &value[1]);
-        return NGX_ERROR;
     }
 
     upstream->send_timeout = upstream->read_timeout;
@@ -350,6 +365,13 @@ ngx_http_urlstore_route(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
         if (ulcf->endpoint == NULL) {
             return "has an unknown endpoint";
+        }
+
+        if (ngx_http_urlstore_route_kind.handlers[ulcf->endpoint
+                                               - ngx_http_urlstore_endpoints]
+            == NULL)
+        {
+            return "has an endpoint that a router does not have";
         }
     }
 

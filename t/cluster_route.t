@@ -741,6 +741,12 @@ refused("$cluster$up" . $server->('urlstore_route crawl when=now;'),
     qr/invalid parameter "when=now" of urlstore_route/, 'a parameter');
 refused("$cluster$up" . $server->('urlstore_route crawl timeout=x;'),
     qr/invalid parameter "timeout=x"/, 'a time');
+refused("$cluster$up" . $server->("urlstore_route crawl $_->[0];"),
+    qr/$_->[1]/, $_->[0]) for
+    ['timeout=0', 'invalid parameter "timeout=0"'],
+    ['connect=1s connect=2s', 'duplicate parameter "connect=2s"'],
+    ['endpoint=add endpoint=seen', 'duplicate parameter "endpoint=seen"'],
+    ['endpoint=log', 'has an endpoint that a router does not have'];
 refused("$cluster$up" . $server->('urlstore_route crawl endpoint=x;'),
     qr/has an unknown endpoint/, 'an endpoint');
 refused("$cluster$up" . $server->('proxy_pass http://us_0; '
