@@ -594,6 +594,8 @@ my @three = map {
     UrlStore::FakeShard->new($n, sub {
         ${ $_[1] } = reply($n ? 503 : 200, $state[$n], $tag =~ s/ 2 / $n /r)
             if $_[0]{target} =~ m{^/health};
+        ${ $_[1] } = reply(200, '{"a":', $tag =~ s/ 2 / $n /r)
+            if $_[0]{target} =~ m{^/stats};
     });
 } 0, 1;
 
@@ -618,6 +620,8 @@ is_deeply([ $r =~ /^urlstore_router_shard_(\w+\{.*\} \d)$/mg ], [ map {
     my ($word, @is) = @$_;
     map { qq($word\{cluster="crawl",shard="$_"} $is[$_]) } 0 .. 2;
 } ['ready', 1, 1, 0], ['writable', 1, 0, 0] ], '  in metrics as well');
+is(eval { $t->get('/stats')->json->{shards}{1}{reason} },
+    'its answer is of no shard', 'a broken object is not shown');
 $t->stop;
 
 $report_of->($down);

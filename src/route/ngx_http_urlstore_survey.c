@@ -247,7 +247,26 @@ ngx_http_urlstore_survey_absent(ngx_http_urlstore_survey_t *survey,
 }
 
 
-/* what each shard has answered, which is JSON, and the end of the object */
+static ngx_uint_t
+ngx_http_urlstore_survey_object(us_str_t text)
+{
+    us_json_t        j;
+    us_json_event_t  event;
+
+    us_json_init(&j, 0);
+    us_json_text(&j, text);
+
+    do {
+        event = us_json_next(&j);
+    } while (event != US_JSON_END && event != US_JSON_ERROR);
+
+    us_json_free(&j);
+
+    return event == US_JSON_END && text.data[0] == '{';
+}
+
+
+/* what each shard has answered, and the end of the object */
 
 static void
 ngx_http_urlstore_survey_shards(ngx_http_urlstore_survey_t *survey)
@@ -269,7 +288,7 @@ ngx_http_urlstore_survey_shards(ngx_http_urlstore_survey_t *survey)
 
         /* a problem of it is JSON as well */
 
-        if (text.len == 0 || text.data[0] != '{') {
+        if (!ngx_http_urlstore_survey_object(text)) {
             ngx_http_urlstore_survey_absent(survey, call);
             continue;
         }
