@@ -157,6 +157,10 @@ my %fault = (
         '' },
     secret  => sub { ${ $_[0] } = reply(200, "-\trejected\trule:x\n", $tag);
         '' },
+    inject  => sub { ${ $_[0] } = reply(200, 'ok', $tag,
+        "Location: http://a\rX: 1"); '' },
+    open    => sub { ${ $_[0] } = "HTTP/1.1 200 X\r\n$tag\r\n\r\n"
+        . 'http://h.com/trunc'; '' },
     html    => sub { ${ $_[0] } = reply(200, '<html>', $tag); '' },
     much    => sub { ${ $_[0] } = reply(200, $many, $tag); '' },
     endless => sub { ${ $_[0] } = "HTTP/1.1 200 X\r\n$tag\r\n\r\n$many";
@@ -346,7 +350,7 @@ is($t->post('/seen', "${bad}pieces\n$ok")->{body},
     "-\tunseen\t${bad}pieces\n0\tseen\t$ok",
     'a reply in chunks of a byte, with extensions and a trailer');
 
-for my $word (grep { !/deep|later|secret|slow|stall|pieces/ }
+for my $word (grep { !/deep|later|open|secret|slow|stall|pieces/ }
     sort keys %fault)
 {
     my $path = $word eq 'hang' ? '/quick/add' : '/add';
@@ -378,6 +382,10 @@ is($r->{body}, id(2, 1101) . "\tseen\thttp://$h2/s\n"
 
 is($t->get('/url/' . id(2, 0), Accept => "x/fault-$_")->{status}, 503,
     "$_: a part is not the answer about an id") for qw(cut interim much);
+is($t->get('/quick/url/' . id(2, 0), Accept => 'x/fault-open')->{status}, 503,
+    'open: nor is one without a length, whose end has not come');
+is($t->get('/url/' . id(2, 0), Accept => 'x/fault-inject')->{status}, 503,
+    'inject: a header with a control byte is not relayed');
 
 $r = $t->post('/add', "${bad}switch\n$ok", Upgrade => 'x');
 is($r->{status}, 200, 'a client that would upgrade');

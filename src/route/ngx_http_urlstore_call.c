@@ -120,7 +120,9 @@ ngx_http_urlstore_call_reply(ngx_http_urlstore_call_t *call)
 {
     /* of a list, what has come counts; of all else, only the whole */
 
-    if ((call->sr->upstream->length > 0 || call->received != call->text.len)
+    if ((call->sr->upstream->length > 0
+         || call->rc >= NGX_HTTP_SPECIAL_RESPONSE
+         || call->received != call->text.len)
         && (call->single || call->code != NGX_HTTP_OK))
     {
         return;
@@ -319,7 +321,7 @@ static ngx_int_t
 ngx_http_urlstore_call_lines(ngx_http_urlstore_call_t *call, u_char *p,
     u_char *last)
 {
-    u_char            *colon, *end;
+    u_char            *colon, *end, *v;
     ngx_int_t          code;
     ngx_uint_t         i;
     ngx_str_t         *value;
@@ -370,6 +372,14 @@ ngx_http_urlstore_call_lines(ngx_http_urlstore_call_t *call, u_char *p,
 
             if (value->len && end[-1] == '\r') {
                 value->len--;
+            }
+
+            /* what is relayed stays one line: no control byte but the tab */
+
+            for (v = value->data; v < value->data + value->len; v++) {
+                if ((*v < ' ' && *v != '\t') || *v == 0x7f) {
+                    return NGX_ERROR;
+                }
             }
 
             break;
