@@ -639,6 +639,29 @@ is($t->get('/health?write=1')->{status}, 503, '  with write=1, too');
 $t->stop;
 
 
+# --- a cursor of a newer map
+
+my @lists = map {
+    my $n = $_;
+    UrlStore::FakeShard->new($n, sub {
+        ${ $_[1] } = reply(200, '# next=' . id($n, 5) . "\n",
+            $tag =~ s/ 2 / $n /r) if $_[0]{target} =~ m{^/urls};
+    });
+} 0 .. 2;
+my $cursor;
+
+for my $nodes ([qw(us_0 us_1 us_2)], ['us_0']) {
+    spew($t->dir . '/map.json', map_text($nodes));
+    $t->run(conf(map { ("us_$_" => $lists[$_]->port) } 0 .. 2));
+    $r = $t->get('/urls' . ($cursor ? "?cursor=$cursor" : ''));
+    ($cursor) = $r->{body} =~ /cursor=(\S+)/;
+    $t->stop;
+}
+
+is($r->{status}, 200, 'shards that the map lacks are not all that there are');
+like($r->{body}, qr/ more=1 unavailable=1,2\n$/, '  but are named');
+
+
 # --- one shard, of this module
 
 # the shard has its uuid from its first start, and then the map is made

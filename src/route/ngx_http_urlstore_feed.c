@@ -32,7 +32,7 @@
  * lines of a call: NGX_HTTP_URLSTORE_CALL_MAX has room for them, however long
  * their URLs are
  */
-#define NGX_HTTP_URLSTORE_LINES   1900
+#define NGX_HTTP_URLSTORE_LISTED  1900
 
 /* bytes of base64, and of a number of a shard with its comma */
 #define NGX_HTTP_URLSTORE_CURSOR  (ngx_base64_encoded_length(US_CURSOR_MAX))
@@ -58,7 +58,9 @@ typedef struct {
     /* what there is so far */
     us_list_t                       list;
     ngx_uint_t                      more;
-    ngx_array_t                     absent;   /* ngx_uint_t: their numbers */
+    ngx_uint_t                      lost;     /* shards of the map */
+    ngx_array_t                     absent;   /* ngx_uint_t: their numbers, and
+                                                 those that the map lacks */
 } ngx_http_urlstore_feed_t;
 
 
@@ -85,6 +87,7 @@ ngx_http_urlstore_feed_lost(ngx_http_urlstore_feed_t *feed)
     }
 
     *number = feed->map->shards[feed->at].number;
+    feed->lost++;
     feed->more = 1;
 
     ngx_http_urlstore_feed_passed(feed);
@@ -104,7 +107,7 @@ ngx_http_urlstore_feed_call(ngx_http_request_t *r,
     call = feed->fan->calls;
     number = feed->map->shards[feed->at].number;
     feed->asked = ngx_min(feed->limit - feed->list.shown,
-                          NGX_HTTP_URLSTORE_LINES);
+                          NGX_HTTP_URLSTORE_LISTED);
 
     p = ngx_pnalloc(r->pool, sizeof("/urls?from=&limit=&summary=1")
                              + 2 * NGX_INT64_LEN + feed->select.len);
@@ -206,9 +209,11 @@ ngx_http_urlstore_feed_end(ngx_http_request_t *r,
     absent = feed->absent.elts;
 
     if (feed->list.shown == 0
-        && feed->absent.nelts >= (feed->only ? 1 : feed->map->nshards))
+        && feed->lost >= (feed->only ? 1 : feed->map->nshards))
     {
-        return ngx_http_urlstore_route_silent(r, absent[0]);
+        absent += feed->absent.nelts - feed->lost;
+
+        return ngx_http_urlstore_route_silent(r, *absent);
     }
 
     if (!feed->only) {
