@@ -377,8 +377,12 @@ ngx_http_urlstore_rounds_none(ngx_http_urlstore_rounds_t *rounds)
         }
     }
 
-    if (rounds->refusal.status || item == NULL) {
+    if (rounds->refusal.status) {
         return ngx_http_urlstore_relay_reply(rounds->fan->r, &rounds->refusal);
+    }
+
+    if (item == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
     if (item->moved && !item->lost) {
