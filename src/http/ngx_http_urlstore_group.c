@@ -660,11 +660,9 @@ ngx_http_urlstore_group_ids(ngx_http_urlstore_batch_t *batch,
 
         case US_NEW:
         case US_OK:
-            ctx->wrote = 1;
-            /* fall through */
-
         case US_SEEN:
         case US_UNSEEN:
+            ctx->wrote = 1;
             g->entries[i].status = US_OK;
             break;
 
