@@ -560,7 +560,7 @@ done_put(us_store_t *s)
 }
 
 
-/* so much is dead that the next change cleans */
+/* about as much is dead as a change cleans */
 
 static void
 prepare_dead(us_store_t *s)
@@ -583,13 +583,6 @@ prepare_dead(us_store_t *s)
     }
 
     put_some(s, 1);
-}
-
-
-static int
-met_reused(const us_head_t *before, const us_head_t *after)
-{
-    return after->members_reused > before->members_reused;
 }
 
 
@@ -1025,8 +1018,7 @@ static const change_t  changes[] = {
     { "set, add", SMALL, .before = 100, .keys = 1, .prepare = prepare_set,
       .change = change_put, .done = done_put },
     { "set, add, dead", SMALL, .before = 1000, .keys = 1,
-      .prepare = prepare_dead, .change = change_put, .done = done_put,
-      .met = met_reused },
+      .prepare = prepare_dead, .change = change_put, .done = done_put },
     { "clock", SMALL, .before = 100, .claims = 1, .change = change_clock,
       .done = done_clock },
     { "new mark", SMALL, .before = 100, .change = change_names,
