@@ -277,8 +277,7 @@ for my $try (1 .. 8) {
     is(count($r), 'new 10000', 'a worker is killed: all is new to the retry');
 }
 
-is(scalar($t->worker_pids), 2, 'two workers') if wait_until(5, sub {
-    2 == (my @p = $t->worker_pids) });
+ok(wait_until(5, sub { 2 == (my @p = $t->worker_pids) }), 'two workers');
 
 
 # --- pages of other sites; figures
