@@ -70,7 +70,7 @@ my %other = map { $_ => 1 } slurp('src/http/ngx_http_urlstore_variables.c')
     =~ /ngx_string\("(\w+)"/g;
 
 my %metric = map { ("urlstore_$_" => 1) }
-    map { slurp($_) =~ /"([a-z_]+)"/g } glob 'src/api/us_figures*.c';
+    map { slurp($_) =~ /"([a-z_]+)"/g } 'src/api/us_figures.c';
 
 # what a spider may define for the scheduler of Scrapy
 

@@ -184,33 +184,9 @@ us_answer_object(uint8_t *p, us_answers_t *a, const us_answer_record_t *rec,
 static uint8_t *
 us_answer_count(uint8_t *p, const us_answers_t *a, us_str_t name, uint64_t n)
 {
-    if (a->format == US_FORMAT_TEXT) {
-        *p++ = ' ';
-        p = us_put_str(p, name);
-        *p++ = '=';
-
-    } else {
-        p = us_put(p, p[-1] == '{' ? "\"" : ",\"");
-        p = us_put_str(p, name);
-        p = us_put(p, "\":");
-    }
-
-    return us_put_u64(p, n);
-}
-
-
-static uint8_t *
-us_answer_shard(uint8_t *p, const us_answers_t *a, size_t i)
-{
-    int  text;
-
-    text = (a->format == US_FORMAT_TEXT);
-
-    p = us_put(p, i ? "," : "");
-    p = us_put(p, text ? "" : "\"");
-    p = us_put_u64(p, a->shards[i].number);
-
-    return us_put(p, text ? ":" : "\":");
+    return a->format == US_FORMAT_TEXT
+           ? us_json_printf(p, " %V=%u", name, n)
+           : us_json_printf(p, "%s\"%V\":%u", p[-1] == '{' ? "" : ",", name, n);
 }
 
 
@@ -219,22 +195,24 @@ us_answer_shard(uint8_t *p, const us_answers_t *a, size_t i)
 static uint8_t *
 us_answer_shards(uint8_t *p, const us_answers_t *a)
 {
-    int     text;
-    size_t  i;
+    int          text;
+    size_t       i;
+    const char  *shard;
 
     text = (a->format == US_FORMAT_TEXT);
+    shard = text ? "%s%u:" : "%s\"%u\":";
 
     p = us_put(p, text ? " next_ids=" : ",\"next_ids\":{");
 
     for (i = 0; i < a->nshards; i++) {
-        p = us_answer_shard(p, a, i);
+        p = us_json_printf(p, shard, i ? "," : "", a->shards[i].number);
         p = us_answer_next_id(p, a->format, a->shards[i].next_id);
     }
 
     p = us_put(p, text ? " epochs=" : "},\"epochs\":{");
 
     for (i = 0; i < a->nshards; i++) {
-        p = us_answer_shard(p, a, i);
+        p = us_json_printf(p, shard, i ? "," : "", a->shards[i].number);
         p = us_put_u64(p, a->shards[i].epoch);
     }
 

@@ -14,7 +14,7 @@
 #define _US_ANSWER_H_INCLUDED_
 
 
-#include "us_media.h"
+#include "us_request.h"
 #include "../store/us_store.h"
 #include "../input/us_json.h"
 #include "../us_words.h"

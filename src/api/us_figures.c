@@ -1,11 +1,73 @@
 
 /*
- * See us_figures.h: the table of figures, and the looks.
+ * See us_figures.h: counters, the table of figures, the looks, the formats.
+ *
+ * Names of zones and values of labels are plain words, so nothing is escaped.
  */
 
 
 #include "us_figures.h"
-#include "us_figures_private.h"
+#include "us_answer.h"
+#include "../us_text.h"
+
+
+typedef uint8_t *(*us_figures_pt)(uint8_t *p, const us_figures_t *f);
+
+
+typedef enum {
+    US_FIGURE_GAUGE = 0,
+    US_FIGURE_COUNTER,
+    US_FIGURE_FLAG,                   /* 0 or 1; false or true */
+    US_FIGURE_RATIO,                  /* a double */
+    US_FIGURE_SECONDS                 /* in ms; UINT64_MAX: since it began */
+} us_figure_type_t;
+
+
+typedef struct {
+    unsigned                kinds;    /* of zones that have it */
+    us_figure_type_t        type;
+    unsigned                shared;   /* in f->share, and not in *f */
+    size_t                  offset;
+    const char             *stat;     /* NULL: not in /stats */
+    const char             *metric;   /* NULL: not in /metrics */
+    const char             *help;
+} us_figure_t;
+
+
+const uint64_t  us_counter_bounds[US_N_BUCKETS - 1] = {
+    50, 100, 250, 500, 1000, 2500, 5000, 10000, 25000, 50000, 100000, 1000000
+};
+
+
+void
+us_tally_batch(us_tally_t *tally, uint64_t us)
+{
+    unsigned  i;
+
+    for (i = 0; i < US_N_BUCKETS - 1; i++) {
+        if (us <= us_counter_bounds[i]) {
+            break;
+        }
+    }
+
+    us_tally_add(tally, US_N_BUCKET + i, 1);
+    us_tally_add(tally, US_N_SUM, us);
+}
+
+
+void
+us_tally_sums(const us_tally_t *tallies, uint64_t *n, unsigned counters)
+{
+    unsigned  i, k;
+
+    memset(n, 0, counters * sizeof(uint64_t));
+
+    for (i = 0; i < US_TALLIES; i++) {
+        for (k = 0; k < counters; k++) {
+            n[k] += __atomic_load_n(&tallies[i].n[k], __ATOMIC_RELAXED);
+        }
+    }
+}
 
 
 #define DISK     US_FIGURES_DISK
@@ -26,7 +88,7 @@
 #define SHARED(word)  1, offsetof(us_share_t, word)
 
 
-const us_figure_t  us_figures_table[] = {
+static const us_figure_t  us_figures_table[] = {
 
     { ANY, FLAG, AT(ready), "ready", "ready",
       "1 if look-ups are answered, 0 in any state but \"ready\"." },
@@ -319,4 +381,486 @@ us_figures_filter(us_figures_t *f, const us_filter_t *filter)
 
     f->full = us_filter_full(filter);
     f->bytes_per_url = (double) f->filter.size / f->filter.capacity;
+}
+
+
+/* whether the zone has this figure */
+
+static int
+us_figures_has(const us_figures_t *f, const us_figure_t *row)
+{
+    return (row->kinds & f->kind)
+           || (f->is_shard && (row->kinds & US_FIGURES_SHARD));
+}
+
+
+static uint8_t *
+us_stats_uuid(uint8_t *p, const uint8_t *uuid)
+{
+    size_t  i;
+
+    static const uint8_t  parts[] = { 0, 4, 6, 8, 10, 16 };
+
+    if (uuid == NULL) {
+        return us_put(p, "null");
+    }
+
+    for (i = 0; i < 5; i++) {
+        *p++ = i ? '-' : '"';
+        p = us_put_hex(p, uuid + parts[i], parts[i + 1] - parts[i]);
+    }
+
+    *p++ = '"';
+
+    return p;
+}
+
+
+static uint8_t *
+us_stats_zone(uint8_t *p, const us_figures_t *f)
+{
+    p = us_json_printf(p, "{\"zone\":\"%V\",\"normalization\":\"%V\","
+                       "\"state\":\"%s\"", f->zone, f->conf->norm,
+                       us_life_state_word(f->state));
+
+    if (f->kind == US_FIGURES_FILTER) {
+        return us_put(p, ",\"filter\":true");
+    }
+
+    p = us_put(p, ",\"uuid\":");
+    p = us_stats_uuid(p, f->uuid);
+
+    if (f->cluster) {
+        p = us_put(p, ",\"cluster\":");
+        p = us_stats_uuid(p, f->cluster);
+    }
+
+    switch (f->kind) {
+
+    case US_FIGURES_MEMORY:
+        return us_put(p, ",\"persistent\":false");
+
+    case US_FIGURES_REPLICA:
+        return us_json_printf(p, ",\"persistent\":false,\"primary\":%q",
+                              us_str_of(f->primary));
+
+    case US_FIGURES_REPLICATED:
+        return us_json_printf(p, ",\"persistent\":true,\"node\":%q,"
+                              "\"holder\":%q", us_str_of(f->node),
+                              us_str_of(f->log.holder));
+
+    default: /* US_FIGURES_DISK */
+        return us_json_printf(p, ",\"persistent\":true,\"sync\":\"%s\"",
+                              f->sync);
+    }
+}
+
+
+/* where a figure is, and its decimals */
+
+static const void *
+us_figure_at(const us_figures_t *f, const us_figure_t *row)
+{
+    return (row->shared ? (const uint8_t *) f->share : (const uint8_t *) f)
+           + row->offset;
+}
+
+
+static double
+us_figure_decimal(const us_figures_t *f, const us_figure_t *row)
+{
+    uint64_t  ms;
+
+    if (row->type == US_FIGURE_RATIO) {
+        return *(const double *) us_figure_at(f, row);
+    }
+
+    ms = *(const uint64_t *) us_figure_at(f, row);
+
+    return ms == UINT64_MAX ? (double) f->uptime : ms / 1000.0;
+}
+
+
+static uint8_t *
+us_stats_figure(uint8_t *p, const us_figures_t *f, const us_figure_t *row)
+{
+    const uint64_t  *n;
+
+    n = us_figure_at(f, row);
+    p = us_json_printf(p, ",\"%s\":", row->stat);
+
+    switch (row->type) {
+
+    case US_FIGURE_FLAG:
+        return us_put(p, *n ? "true" : "false");
+
+    case US_FIGURE_RATIO:
+        return us_put_decimal(p, us_figure_decimal(f, row), 9);
+
+    case US_FIGURE_SECONDS:
+        return us_put_decimal(p, us_figure_decimal(f, row), 3);
+
+    default:
+        return *n == US_STORE_NO_ID ? us_put(p, "null") : us_put_u64(p, *n);
+    }
+}
+
+
+/* bytes_per_url, parts, marks and answers */
+
+static uint8_t *
+us_stats_lists(uint8_t *p, const us_figures_t *f)
+{
+    unsigned  i;
+
+    p = us_put(p, ",\"bytes_per_url\":");
+    p = f->bytes_per_url ? us_put_decimal(p, f->bytes_per_url, 2)
+                         : us_put(p, "null");
+
+    if (f->kind != US_FIGURES_FILTER) {
+        p = us_put(p, ",\"parts\":");
+
+        for (i = 0; i < US_PARTS; i++) {
+            p = us_json_printf(p, "%s\"%s\":%u", i ? "," : "{",
+                               us_store_part_name(i), f->store.parts[i]);
+        }
+
+        p = us_put(p, "},\"marks\":[");
+
+        for (i = 0; i < f->conf->nmarks; i++) {
+            p = us_json_printf(p, "%s\"%V\"", i ? "," : "",
+                               f->conf->marks[i]);
+        }
+
+        p = us_put(p, "]");
+    }
+
+    p = us_put(p, ",\"answers\":");
+
+    for (i = US_ANSWER_NEW; i <= US_ANSWERS_COUNTED; i++) {
+        p = us_json_printf(p, "%s\"%V\":%u", i > US_ANSWER_NEW ? "," : "{",
+                           us_answer_words[i], f->n[us_counter_of(i)]);
+    }
+
+    return us_put(p, "}}\n");
+}
+
+
+/* the figures in the order of the table, between what a zone is and lists */
+
+uint8_t *
+us_figures_stats(uint8_t *p, const us_figures_t *f, unsigned n)
+{
+    const us_figure_t  *row;
+
+    if (n == 0) {
+        return us_stats_zone(p, f);
+    }
+
+    for (row = us_figures_table; row->kinds; row++) {
+        if (row->stat && us_figures_has(f, row) && --n == 0) {
+            return us_stats_figure(p, f, row);
+        }
+    }
+
+    return n == 1 ? us_stats_lists(p, f) : NULL;
+}
+
+
+static uint8_t *
+us_metric(uint8_t *p, const char *name, const char *type, const char *help)
+{
+    return us_json_printf(p, "# HELP urlstore_%s %s\n# TYPE urlstore_%s %s\n",
+                          name, help, name, type);
+}
+
+
+/* urlstore_NAME{zone="ZONE", of a shard with its number */
+
+static uint8_t *
+us_metric_name(uint8_t *p, const us_figures_t *f, const char *name)
+{
+    p = us_json_printf(p, "urlstore_%s{zone=\"%V\"", name, f->zone);
+
+    return f->is_shard ? us_json_printf(p, ",shard=\"%u\"", f->shard) : p;
+}
+
+
+static uint8_t *
+us_sample(uint8_t *p, const us_figures_t *f, const char *name, uint64_t n)
+{
+    return us_json_printf(us_metric_name(p, f, name), "} %u\n", n);
+}
+
+
+/* nine digits: the errors of filters go down to a millionth */
+
+static uint8_t *
+us_sample_decimal(uint8_t *p, const us_figures_t *f, const char *name,
+    double n)
+{
+    p = us_metric_name(p, f, name);
+    p = us_put(p, "} ");
+    p = us_put_decimal(p, n, 9);
+    *p++ = '\n';
+
+    return p;
+}
+
+
+static uint8_t *
+us_metrics_figure(uint8_t *p, const us_figures_t *f, const us_figure_t *row)
+{
+    p = us_metric(p, row->metric,
+                  row->type == US_FIGURE_COUNTER ? "counter" : "gauge",
+                  row->help);
+
+    return row->type == US_FIGURE_RATIO || row->type == US_FIGURE_SECONDS
+           ? us_sample_decimal(p, f, row->metric, us_figure_decimal(f, row))
+           : us_sample(p, f, row->metric,
+                       *(const uint64_t *) us_figure_at(f, row));
+}
+
+
+/* whether zones of a kind can be in a state */
+
+static int
+us_metrics_state(us_figures_kind_t kind, us_life_state_t state)
+{
+    switch (kind) {
+
+    case US_FIGURES_DISK:
+        return state != US_LIFE_REPLICA && state != US_LIFE_STANDBY
+               && state != US_LIFE_STALLED;
+
+    case US_FIGURES_REPLICA:
+        return state <= US_LIFE_LOADING || state == US_LIFE_REPLICA
+               || state == US_LIFE_TOO_SMALL;
+
+    case US_FIGURES_REPLICATED:
+        return state <= US_LIFE_LOADING || state == US_LIFE_READY
+               || state == US_LIFE_STANDBY || state == US_LIFE_STALLED
+               || state == US_LIFE_TOO_SMALL;
+
+    default:
+        return state == US_LIFE_READY;
+    }
+}
+
+
+static uint8_t *
+us_sample_label(uint8_t *p, const us_figures_t *f, const char *name,
+    const char *label, us_str_t value, uint64_t n)
+{
+    return us_json_printf(us_metric_name(p, f, name), ",%s=\"%V\"} %u\n",
+                          label, value, n);
+}
+
+
+/* a state set: 1 for the present state, 0 for all others */
+
+static uint8_t *
+us_metrics_states(uint8_t *p, const us_figures_t *f)
+{
+    unsigned     i;
+    const char  *now, *word, *last;
+
+    p = us_metric(p, "state", "gauge",
+                  "State of the zone: 1 for the present one.");
+
+    now = us_life_state_word(f->state);
+    last = "";
+
+    for (i = 0; i < US_LIFE_STATES; i++) {
+        word = us_life_state_word(i);
+
+        if (strcmp(word, last) == 0 || !us_metrics_state(f->kind, i)) {
+            continue;
+        }
+
+        p = us_sample_label(p, f, "state", "state",
+                            us_str_of(word), strcmp(word, now) == 0);
+        last = word;
+    }
+
+    return p;
+}
+
+
+static uint8_t *
+us_metrics_parts(uint8_t *p, const us_figures_t *f)
+{
+    unsigned  i;
+
+    if (f->kind == US_FIGURES_FILTER) {
+        return p;
+    }
+
+    p = us_metric(p, "zone_used_bytes", "gauge",
+                  "Bytes of the zone in use, by part.");
+
+    for (i = 0; i < US_PARTS; i++) {
+        p = us_sample_label(p, f, "zone_used_bytes", "part",
+                            us_str_of(us_store_part_name(i)),
+                            f->store.parts[i]);
+    }
+
+    return p;
+}
+
+
+static uint8_t *
+us_metrics_requests(uint8_t *p, const us_figures_t *f)
+{
+    unsigned  i;
+
+    p = us_metric(p, "requests_total", "counter", "Requests, by endpoint.");
+
+    for (i = 0; i < US_N_ENDPOINTS && f->endpoints[i]; i++) {
+        p = us_sample_label(p, f, "requests_total", "endpoint",
+                            us_str_of(f->endpoints[i]),
+                            f->n[US_N_REQUESTS + i]);
+    }
+
+    return p;
+}
+
+
+static uint8_t *
+us_metrics_answers(uint8_t *p, const us_figures_t *f)
+{
+    unsigned  i;
+
+    p = us_metric(p, "answers_total", "counter",
+                  "URLs in requests of /add and /seen, by the status "
+                  "answered.");
+
+    for (i = US_ANSWER_NEW; i <= US_ANSWERS_COUNTED; i++) {
+        p = us_sample_label(p, f, "answers_total", "status",
+                            us_answer_words[i], f->n[us_counter_of(i)]);
+    }
+
+    return p;
+}
+
+
+/* in seconds: 0.05 and 1.0, not 0.050000 and 1.000000 */
+
+static uint8_t *
+us_metrics_bound(uint8_t *p, uint64_t us)
+{
+    p = us_put_u64(p, us / 1000000);
+    *p++ = '.';
+    p = us_put_digits(p, us % 1000000, 6);
+
+    while (p[-1] == '0' && p[-2] != '.') {
+        p--;
+    }
+
+    return p;
+}
+
+
+static uint8_t *
+us_metrics_batches(uint8_t *p, const us_figures_t *f)
+{
+    uint64_t  n;
+    unsigned  i;
+    us_str_t  le;
+    uint8_t   bound[2 * US_U64_LEN + 1];
+
+    p = us_metric(p, "batch_seconds", "histogram",
+                  "Time from a request's first item to its reply, the wait "
+                  "for its client included.");
+
+    n = 0;
+
+    for (i = 0; i < US_N_BUCKETS; i++) {
+        n += f->n[US_N_BUCKET + i];
+
+        if (i < US_N_BUCKETS - 1) {
+            le.data = bound;
+            le.len = us_metrics_bound(bound, us_counter_bounds[i]) - bound;
+
+        } else {
+            le = us_string("+Inf");
+        }
+
+        p = us_sample_label(p, f, "batch_seconds_bucket", "le", le, n);
+    }
+
+    p = us_sample_decimal(p, f, "batch_seconds_sum", f->n[US_N_SUM] / 1e6);
+
+    return us_sample(p, f, "batch_seconds_count", n);
+}
+
+
+uint8_t *
+us_figures_metrics(uint8_t *p, const us_figures_t *f, unsigned n)
+{
+    const us_figure_t  *row;
+
+    static const us_figures_pt  lists[] = {
+        us_metrics_states,
+        us_metrics_parts,
+        us_metrics_requests,
+        us_metrics_answers,
+        us_metrics_batches
+    };
+
+    for (row = us_figures_table; row->kinds; row++) {
+        if (row->metric && us_figures_has(f, row) && n-- == 0) {
+            return us_metrics_figure(p, f, row);
+        }
+    }
+
+    return n < sizeof(lists) / sizeof(lists[0]) ? lists[n](p, f) : NULL;
+}
+
+
+uint8_t *
+us_health(uint8_t *p, us_format_t format, const char *status, int writable,
+    int full, uint64_t epoch, const us_life_t *life)
+{
+    us_life_lag_t        lag;
+    us_life_info_t       info;
+    us_replicate_info_t  log;
+
+    if (format == US_FORMAT_TEXT) {
+        return us_json_printf(p, "%s\n", status);
+    }
+
+    p = us_json_printf(p, "{\"status\":\"%s\",\"writable\":%s,\"full\":%s,"
+                       "\"epoch\":%u", status, writable ? "true" : "false",
+                       full ? "true" : "false", epoch);
+
+    if (life && life->conf.follow) {
+        us_life_lag(life, &lag);
+
+        p = us_json_printf(p, ",\"connected\":%s,\"lsn\":%u,"
+                           "\"primary_lsn\":%u,\"lag_bytes\":%u,"
+                           "\"lag_seconds\":",
+                           lag.connected ? "true" : "false", lag.lsn,
+                           lag.published, lag.bytes);
+        p = lag.ms == UINT64_MAX ? us_put(p, "null")
+                                 : us_put_decimal(p, lag.ms / 1000.0, 3);
+
+    } else if (life && life->conf.replicate) {
+        us_replicate_info(life, &log);
+
+        p = us_json_printf(p, ",\"node\":%q,\"holder\":%q,\"term\":%u,"
+                           "\"lag_bytes\":%u",
+                           us_str_of(life->conf.replicate->node),
+                           us_str_of(log.holder), log.term, log.lag);
+    }
+
+    if (life) {
+        us_life_info(life, &info);
+
+        if (info.reason[0]) {
+            p = us_json_printf(p, ",\"reason\":%q", us_str_of(info.reason));
+        }
+    }
+
+    return us_put(p, "}\n");
 }

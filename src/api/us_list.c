@@ -5,7 +5,7 @@
 
 
 #include "us_list.h"
-#include "us_args.h"
+#include "us_request.h"
 #include "../us_text.h"
 
 
@@ -177,29 +177,12 @@ us_list_end(uint8_t *p, const us_list_t *list)
 uint8_t *
 us_list_next(uint8_t *p, const us_list_t *list, uint64_t next, int wanted)
 {
-    switch (list->format) {
-
-    case US_FORMAT_JSON:
-        p = us_put(p, "],\"next\":");
-        break;
-
-    case US_FORMAT_NDJSON:
-        p = us_put(p, "{\"next\":");
-        break;
-
-    default:
-
-        if (!wanted) {
-            return p;
-        }
-
-        p = us_put(p, "# next=");
-        break;
+    if (list->format == US_FORMAT_TEXT) {
+        return wanted ? us_json_printf(p, "# next=%u\n", next) : p;
     }
 
-    p = us_put_u64(p, next);
-
-    return us_put(p, list->format == US_FORMAT_TEXT ? "\n" : "}\n");
+    return us_json_printf(p, list->format == US_FORMAT_JSON
+                          ? "],\"next\":%u}\n" : "{\"next\":%u}\n", next);
 }
 
 
@@ -273,4 +256,205 @@ us_select(us_store_t *s, const us_select_t *select, uint64_t id, uint8_t *buf,
     }
 
     return US_OK;
+}
+
+
+int
+us_lookup_site(const us_norm_t *norm, us_norm_ws_t *ws, us_str_t name,
+    uint8_t buf[US_LOOKUP_BUF], us_canon_t *canon)
+{
+    us_str_t  url;
+
+    if (name.len == 0 || name.len > US_LOOKUP_NAME
+        || memchr(name.data, '/', name.len)
+        || memchr(name.data, '@', name.len))
+    {
+        return -1;
+    }
+
+    url.data = buf;
+    url.len = us_json_printf(buf, "http://%V/", name) - buf;
+
+    return us_normalize(norm, ws, url, NULL, canon) == US_URL_OK ? 0 : -1;
+}
+
+
+uint8_t *
+us_lookup_site_reply(uint8_t *p, us_str_t key, const us_store_site_t *site,
+    int counts)
+{
+    int       www;
+    uint8_t  *quoted;
+
+    www = (site->spelling & US_SPELLING_WWW) != 0;
+
+    /* a host may hold a quotation mark */
+
+    p = us_json_printf(p, "{\"site\":%q,\"first\":%u,\"spelling\":", key,
+                       site->first);
+
+    /* "www." goes between the opening mark and the key */
+
+    quoted = p;
+    p = us_json_quote(www ? p + 4 : p, key);
+
+    if (www) {
+        memcpy(quoted, "\"www.", 5);
+    }
+
+    p = us_json_printf(p, ",\"www\":%s", www ? "true" : "false");
+
+    if (counts) {
+        p = us_json_printf(p, ",\"urls\":%u,\"last\":%u", site->urls,
+                           site->last);
+    }
+
+    return us_put(p, "}\n");
+}
+
+
+uint8_t *
+us_lookup_prefix_reply(uint8_t *p, us_format_t format, uint64_t id,
+    const us_str_t *url)
+{
+    if (format == US_FORMAT_TEXT) {
+        return url ? us_json_printf(p, "%u\tseen\t%V\n", id, *url)
+                   : us_put(p, "-\tunseen\t-\n");
+    }
+
+    return url ? us_json_printf(p, "{\"id\":%u,\"status\":\"seen\",\"url\":%q}"
+                                "\n", id, *url)
+               : us_put(p, "{\"id\":null,\"status\":\"unseen\",\"url\":null}"
+                        "\n");
+}
+
+
+uint8_t *
+us_explain_parts(uint8_t *p, const us_canon_t *canon)
+{
+    us_str_t         scheme, path, file, query;
+    const us_url_t  *u;
+
+    u = &canon->url;
+    scheme = (us_str_t) { u->protocol_end ? u->protocol_end - 1 : 0,
+                          u->href.data };
+
+    p = us_json_printf(p, "{\"url\":%q,\"scheme\":%q,\"host\":%q,\"port\":",
+                       u->href, scheme, us_url_hostname(u));
+    p = u->port == US_URL_OMITTED ? us_put(p, "null")
+                                  : us_put_u64(p, u->port);
+
+    path = us_url_pathname(u);
+    p = us_json_printf(p, ",\"path\":%q,\"file\":", path);
+
+    /* what follows the last slash */
+
+    file.data = path.data + path.len;
+
+    while (file.data > path.data && file.data[-1] != '/') {
+        file.data--;
+    }
+
+    file.len = path.data + path.len - file.data;
+    p = file.len ? us_json_quote(p, file) : us_put(p, "null");
+    p = us_put(p, ",\"query\":");
+
+    if (u->search_start == US_URL_OMITTED) {
+        return us_put(p, "null");
+    }
+
+    query = us_url_search(u);
+
+    if (query.len) {
+        query.data++;
+        query.len--;
+    }
+
+    return us_json_quote(p, query);
+}
+
+
+uint8_t *
+us_explain_begin(uint8_t *p)
+{
+    return us_put(p, ",\"steps\":[]");
+}
+
+
+uint8_t *
+us_explain_step(uint8_t *p, us_str_t step, us_str_t before, us_str_t after)
+{
+    p--;
+
+    return us_json_printf(p, "%s{\"step\":%q,\"before\":%q,\"after\":%q}]",
+                          p[-1] == '}' ? "," : "", step, before, after);
+}
+
+
+uint8_t *
+us_explain_first(uint8_t *p, uint64_t id)
+{
+    return us_json_printf(p - 2, ",\"first\":%u}]", id);
+}
+
+
+int
+us_explain_spelling(us_store_t *s, const us_canon_t *canon, uint8_t *buf,
+    us_str_t *text, uint64_t *first)
+{
+    us_str_t         before;
+    us_store_item_t  item;
+    us_store_site_t  site;
+
+    before = canon->url.href;
+
+    memset(&item, 0, sizeof(us_store_item_t));
+    item.url = before;
+    item.merge = canon->merge;
+
+    us_store_seen(s, &item, 1);
+
+    if (item.status == US_SEEN) {
+        *first = item.id;
+
+    } else if (canon->merge
+               && us_store_site(s, us_canon_site(canon), &site) == US_OK)
+    {
+        *first = site.first;
+        us_store_spell(s, &item);
+
+    } else {
+        return 0;
+    }
+
+    text->data = buf;
+    text->len = us_store_item_url(&item, buf);
+
+    return text->len != before.len
+           || memcmp(text->data, before.data, text->len) != 0;
+}
+
+
+void
+us_explain_respell(us_url_t *u, us_str_t text)
+{
+    int32_t  scheme, all;
+
+    all = (int32_t) text.len - (int32_t) u->href.len;
+    scheme = (text.data[4] == 's') - (u->href.data[4] == 's');
+
+    u->href = text;
+    u->protocol_end += scheme;
+    u->username_end += scheme;
+    u->host_start += scheme;
+    u->host_end += all;
+    u->pathname_start += all;
+
+    if (u->search_start != US_URL_OMITTED) {
+        u->search_start += all;
+    }
+
+    if (u->hash_start != US_URL_OMITTED) {
+        u->hash_start += all;
+    }
 }

@@ -8,6 +8,8 @@
 #include "../us_text.h"
 #include "../us_utf8.h"
 
+#include <stdio.h>
+
 
 us_str_t
 us_problem_line(unsigned status)
@@ -63,11 +65,9 @@ us_problem_begin(uint8_t *p, unsigned status, uint8_t *detail, size_t len,
 
     line = us_problem_line(status);
 
-    p = us_put(p, "{\"type\":\"about:blank\",\"title\":\"");
-    p = line.len ? us_put_str(p, (us_str_t) { line.len - 4, line.data + 4 })
-                 : us_put(p, "Error");
-    p = us_put(p, "\",\"status\":");
-    p = us_put_u64(p, status);
+    p = us_json_printf(p, "{\"type\":\"about:blank\",\"title\":\"%s\","
+                       "\"status\":%u", line.len ? (char *) line.data + 4
+                       : "Error", (uint64_t) status);
 
     if (len) {
 
@@ -79,14 +79,181 @@ us_problem_begin(uint8_t *p, unsigned status, uint8_t *detail, size_t len,
             }
         }
 
-        p = us_put(p, ",\"detail\":");
-        p = us_json_quote(p, (us_str_t) { len, detail });
+        p = us_json_printf(p, ",\"detail\":%q", (us_str_t) { len, detail });
     }
 
-    if (members) {
-        *p++ = ',';
-        p = us_put(p, members);
+    return members ? us_json_printf(p, ",%s", members) : p;
+}
+
+
+/* of a rule's name */
+#define US_REFUSAL_RULE  64
+
+
+static us_str_t
+us_refusal_rule(const us_refusal_t *refusal)
+{
+    us_str_t  rule;
+
+    rule = refusal->rule;
+    rule.len = rule.len < US_REFUSAL_RULE ? rule.len : US_REFUSAL_RULE;
+
+    return rule;
+}
+
+
+uint8_t *
+us_refusal_word(uint8_t *p, const us_refusal_t *refusal)
+{
+    if (refusal->kind == US_INPUT_BAD) {
+        return us_put(p, "json");
     }
 
-    return p;
+    if (refusal->kind == US_INPUT_LONG) {
+        return us_put(p, "length");
+    }
+
+    return refusal->verdict == US_URL_RULE
+           ? us_json_printf(p, "rule:%V", us_refusal_rule(refusal))
+           : us_put(p, us_verdict_name(refusal->verdict));
+}
+
+
+uint8_t *
+us_refusal_sentence(uint8_t *p, const us_refusal_t *refusal, uint64_t max_url)
+{
+    us_str_t  why;
+
+    static const char *const  sentences[] = {
+        [US_URL_SCHEME] = "the scheme is neither http nor https",
+        [US_URL_HOST] = "the host is empty or malformed",
+        [US_URL_PORT] = "the port is not a number up to 65535",
+        [US_URL_UTF8] = "the URL is not UTF-8",
+        [US_URL_CONTROL] = "the URL has a control byte",
+        [US_URL_NO_BASE] = "the URL is relative, and there is no base",
+        [US_URL_BASE] = "the base is not an absolute URL",
+        [US_URL_DEPTH] = "the path has more segments than urlstore_max_depth "
+                         "allows",
+        [US_URL_ARGS] = "the query has more arguments than urlstore_max_args "
+                        "allows",
+        [US_URL_REPEAT] = "a group of path segments is repeated more often "
+                          "than urlstore_max_repeat allows",
+        [US_URL_REWRITE_LOOP] = "the rewrite rules of the zone change the URL "
+                                "without end",
+        [US_URL_BUDGET] = "the rules of the zone have used up the time of the "
+                          "request: send fewer URLs at a time"
+    };
+
+    if (refusal->kind == US_INPUT_BAD) {
+        why = us_str_of(refusal->why);
+        why.len = why.len < US_REFUSAL_SENTENCE ? why.len
+                                                : US_REFUSAL_SENTENCE;
+        return us_put_str(p, why);
+    }
+
+    if (refusal->kind == US_INPUT_LONG || refusal->verdict == US_URL_LENGTH) {
+        return us_json_printf(p, "a URL, or its base, has at most %u bytes "
+                              "(urlstore_max_url)", max_url);
+    }
+
+    if (refusal->verdict == US_URL_RULE) {
+        return us_json_printf(p, "the rule \"%V\" of the zone refuses the URL",
+                              us_refusal_rule(refusal));
+    }
+
+    return us_put(p, sentences[refusal->verdict]);
+}
+
+
+static void
+us_unready_say(us_unready_t *u, const char *text, const char *reason)
+{
+    snprintf(u->detail, sizeof(u->detail), "%s%s", text, reason);
+}
+
+
+void
+us_unready(us_unready_t *u, const us_life_t *l, int overtaken)
+{
+    us_life_info_t   info;
+    us_life_state_t  state;
+
+    memset(u, 0, sizeof(us_unready_t));
+
+    us_life_info(l, &info);
+    state = us_life_state(l);
+
+    /* until an operator does something */
+
+    switch (state) {
+
+    case US_LIFE_DAMAGED:
+        us_unready_say(u, "the directory is damaged; the zone is read-only "
+                       "and has what was stored before the damage: ",
+                       info.reason);
+        return;
+
+    case US_LIFE_TOO_SMALL:
+        us_unready_say(u, "", info.reason);
+        return;
+
+    case US_LIFE_FAILED:
+        us_unready_say(u, l->conf.replicate ? ""
+                          : "the directory cannot be read: ", info.reason);
+        return;
+
+    case US_LIFE_LOOKUP:
+        us_unready_say(u, "this zone answers /url and /urls only "
+                       "(mode=lookup)", "");
+        return;
+
+    default:
+        break;
+    }
+
+    if (info.sync_failed) {
+        us_unready_say(u, "read-only until a restart: ", info.reason);
+        return;
+    }
+
+    u->passes = 1;
+
+    if (state <= US_LIFE_LOADING) {
+        u->loading = 1;
+        u->progress = info.progress;
+
+        snprintf(u->detail, sizeof(u->detail), "loading: %u%%%s%s",
+                 u->progress, info.reason[0] ? ", " : "", info.reason);
+
+    } else if (state == US_LIFE_FOLLOWING) {
+        us_unready_say(u, "another server owns the directory", "");
+
+    } else if (!us_life_current(l)) {
+        us_unready_say(u, "this node has heard nothing of its log for longer "
+                       "than stale=", "");
+
+    } else if (state == US_LIFE_STANDBY) {
+        us_unready_say(u, "this node is a standby: another one is the "
+                       "primary, or this one is about to be", "");
+
+    } else if (state == US_LIFE_STALLED) {
+        us_unready_say(u, "the log does not confirm: ",
+                       info.stalled ? info.reason
+                                    : "another node may be the primary");
+
+    } else if (state == US_LIFE_REPLICA) {
+        u->primary = 1;
+        us_unready_say(u, "this replica does not have it, or not yet", "");
+
+    } else if (l->ending) {
+        us_unready_say(u, "this process is ending", "");
+
+    } else if (overtaken) {
+        us_unready_say(u, "the directory was loaded meanwhile", "");
+
+    } else {
+        us_unready_say(u, "the disk is late: ",
+                       info.stalled ? info.reason
+                                    : "no write or sync has returned in time");
+    }
 }

@@ -1,5 +1,5 @@
 /*
- * Query arguments: which of them there may be (api/us_args.h), and their
+ * Query arguments: which of them there may be (api/us_request.h), and their
  * values.  Those of claims, older=DURATION, times=1 and at=TIME, are of a zone
  * that keeps claims (revisit=UNIT).  The rule is in store/us_claims.c.
  */

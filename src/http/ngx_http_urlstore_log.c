@@ -15,7 +15,7 @@
 
 
 #include "ngx_http_urlstore_request.h"
-#include "../api/us_args.h"
+#include "../api/us_request.h"
 
 
 #define NGX_HTTP_URLSTORE_BEAT   1000000   /* us between two beats, at most */

@@ -1,7 +1,7 @@
 
 /*
  * GET /normalize: the URL that would be stored, its parts, and the steps that
- * made it (api/us_explain.h).
+ * made it (api/us_list.h).
  *
  * The last step is the store's: a URL takes the spelling (www, and the scheme
  * where the first one stays) of the URL with that id.
@@ -12,7 +12,7 @@
 
 
 #include "ngx_http_urlstore_request.h"
-#include "../api/us_explain.h"
+#include "../api/us_list.h"
 
 
 /* one more element of "steps"; without memory it is left out */

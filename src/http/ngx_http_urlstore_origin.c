@@ -13,7 +13,7 @@
 
 
 #include "ngx_http_urlstore_request.h"
-#include "../api/us_origin.h"
+#include "../api/us_request.h"
 
 
 char *

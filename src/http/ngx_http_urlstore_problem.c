@@ -9,7 +9,6 @@
 
 #include "ngx_http_urlstore_request.h"
 #include "../api/us_problem.h"
-#include "../api/us_unready.h"
 
 
 #define NGX_HTTP_URLSTORE_DETAIL   256

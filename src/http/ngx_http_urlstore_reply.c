@@ -12,7 +12,7 @@
 
 #include "ngx_http_urlstore_request.h"
 #include "ngx_http_urlstore_cluster.h"
-#include "../api/us_origin.h"
+#include "../api/us_request.h"
 #include "../store/us_shard.h"
 
 

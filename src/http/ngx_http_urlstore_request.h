@@ -11,10 +11,9 @@
 
 
 #include "ngx_http_urlstore_zone.h"
-#include "../api/us_args.h"
+#include "../api/us_request.h"
 #include "../api/us_figures.h"
-#include "../api/us_media.h"
-#include "../api/us_refusal.h"
+#include "../api/us_problem.h"
 #include "../input/us_json.h"
 #include "../life/us_life.h"
 

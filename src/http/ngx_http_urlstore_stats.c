@@ -15,7 +15,6 @@
 #include "ngx_http_urlstore_front.h"
 #include "../api/us_figures.h"
 #include "../store/us_shard.h"
-#include "../api/us_health.h"
 
 
 typedef uint8_t *(*ngx_http_urlstore_piece_pt)(uint8_t *p,

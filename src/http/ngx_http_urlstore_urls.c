@@ -21,7 +21,6 @@
 
 #include "ngx_http_urlstore_cluster.h"
 #include "../api/us_list.h"
-#include "../api/us_lookup.h"
 #include "../store/us_shard.h"
 
 

@@ -22,7 +22,7 @@
 
 
 #include "ngx_http_urlstore.h"
-#include "../api/us_counters.h"
+#include "../api/us_figures.h"
 #include "../url/us_normalize.h"
 #include "../store/us_store.h"
 #include "../cluster/us_map.h"

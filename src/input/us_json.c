@@ -16,6 +16,7 @@
 #include "../us_text.h"
 #include "../us_utf8.h"
 
+#include <stdarg.h>
 #include <stdlib.h>
 
 
@@ -703,6 +704,46 @@ us_json_quote_bytes(uint8_t *dst, us_str_t text)
     }
 
     *dst++ = '"';
+
+    return dst;
+}
+
+
+uint8_t *
+us_json_printf(uint8_t *dst, const char *fmt, ...)
+{
+    va_list      args;
+    const char  *p;
+
+    va_start(args, fmt);
+
+    for (p = fmt; *p; p++) {
+
+        if (*p != '%') {
+            *dst++ = (uint8_t) *p;
+            continue;
+        }
+
+        switch (*++p) {
+
+        case 's':
+            dst = us_put(dst, va_arg(args, const char *));
+            break;
+
+        case 'V':
+            dst = us_put_str(dst, va_arg(args, us_str_t));
+            break;
+
+        case 'q':
+            dst = us_json_quote_bytes(dst, va_arg(args, us_str_t));
+            break;
+
+        default: /* 'u' */
+            dst = us_put_u64(dst, va_arg(args, uint64_t));
+        }
+    }
+
+    va_end(args);
 
     return dst;
 }

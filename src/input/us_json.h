@@ -114,5 +114,11 @@ size_t us_json_quoted_len(us_str_t text);
 /* the same for text of any bytes: U+FFFD for each that is broken or near */
 uint8_t *us_json_quote_bytes(uint8_t *dst, us_str_t text);
 
+/*
+ * Text after a format: %s a C string and %V a us_str_t as they are, %q a
+ * us_str_t by us_json_quote_bytes(), %u a uint64_t.  There is no other %.
+ */
+uint8_t *us_json_printf(uint8_t *dst, const char *fmt, ...);
+
 
 #endif /* _US_JSON_H_INCLUDED_ */

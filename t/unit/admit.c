@@ -1,11 +1,11 @@
 
 /*
  * Which requests each state of a store lets pass (life/us_promise.c), and what
- * is answered to the others (api/us_unready.c), in the world of life_fake.h.
+ * is answered to the others (api/us_problem.c), in the world of life_fake.h.
  */
 
 #include "life_fake.h"
-#include "api/us_unready.h"
+#include "api/us_problem.h"
 #include "us_clock.h"
 
 

@@ -5,7 +5,7 @@
 
 
 #include "store_zone.h"
-#include "api/us_explain.h"
+#include "api/us_list.h"
 
 
 static us_norm_t     *norm;

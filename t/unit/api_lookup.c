@@ -5,8 +5,8 @@
 
 
 #include "us_base.h"
-#include "api/us_health.h"
-#include "api/us_lookup.h"
+#include "api/us_figures.h"
+#include "api/us_list.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -6,7 +6,6 @@
 
 #include "api/us_answer.h"
 #include "api/us_problem.h"
-#include "api/us_refusal.h"
 #include "zone/us_conf.h"
 
 #include <setjmp.h>

@@ -4,10 +4,8 @@
  */
 
 
-#include "api/us_args.h"
+#include "api/us_request.h"
 #include "cluster/us_map.h"
-#include "api/us_media.h"
-#include "api/us_origin.h"
 #include "us_text.h"
 
 #include <setjmp.h>
