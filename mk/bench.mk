@@ -14,6 +14,7 @@
 #   make bench-hash         the load of seven nodes by the two hash functions
 #   make simulate           clusters of 1 to 1,024 shards, on paper
 #   make bench-paper        the table and the figure of the founding paper
+#   make visits             how a request walks through the files of src/
 #   make bench-memory       what a load costs here, from 1 MB to 2 GB, or in
 #                           MEGABYTES='1 64'
 #
@@ -86,6 +87,18 @@ bench-paper: $(B)/.deps-bench core $(B)/bench/paper  ## the table of the foundin
 bench-memory: $(B)/bench/memory      ## what a load costs here (MEGABYTES='1 64')
 	@$< $(MEGABYTES)
 
+visits: $(B)/visits/ngx_http_urlstore_module.so $(B)/visits/hook.so ## how a request walks through the files of src/
+	@bench/visits/run.pl
+
+$(B)/visits/ngx_http_urlstore_module.so: $(MODULE_SRC) | $(B)/.libraries
+	@mkdir -p $(@D)
+	$(call nginx,visits/nginx-build,debian,modules,-O0 -g \
+	    -finstrument-functions -finstrument-functions-exclude-file-list=.h)
+
+$(B)/visits/hook.so: bench/visits/hook.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CSTD) $(WARN) -O2 -fPIC -shared -o $@ $<
+
 $(B)/bench/structures: bench/peers/structures.cc | $(B)/.deps-bench
 	@mkdir -p $(@D)
 	@echo '  LD    $(patsubst $(B)/%,%,$@)'
@@ -139,4 +152,4 @@ $(B)/builtin: tools/builtin.c $(CODEC_SRC) $(wildcard src/codec/*.h) | $(B)/.dep
 .PHONY: corpora generate bench bench-engine bench-http bench-stream bench-cluster \
         bench-durability \
         bench-scale bench-url bench-dedup bench-hash bench-paper bench-memory \
-        simulate builtin-model
+        simulate visits builtin-model
