@@ -81,11 +81,6 @@ us_site_except(us_site_t *site, us_str_t host)
     uint8_t   *copy;
     us_str_t  *list;
 
-    if (us_has_www(host)) {
-        host.data += 4;
-        host.len -= 4;
-    }
-
     copy = malloc(host.len + 1);
 
     if (copy == NULL) {
@@ -107,6 +102,11 @@ us_site_except(us_site_t *site, us_str_t host)
     }
 
     host.data = copy;
+
+    if (us_has_www(host)) {
+        host.len -= 4;
+        memmove(copy, copy + 4, host.len);
+    }
 
     for (i = site->nexcept++; i && us_site_compare(list[i - 1], host) > 0; i--)
     {

@@ -161,11 +161,13 @@ exceptions(void **state)
 {
     assert_int_equal(us_site_except(site, str("Example.COM")), 0);
     assert_int_equal(us_site_except(site, str("www.pony.at")), 0);
+    assert_int_equal(us_site_except(site, str("WWW.Pony.NET")), 0);
     assert_int_equal(us_site_except(site, str("a.org")), 0);
     assert_int_equal(us_site_except(site, str("a.org")), 0);
 
     merged("example.com", 0);
     merged("pony.at", 0);
+    merged("pony.net", 0);
     merged("a.org", 0);
     merged("b.org", 1);
     merged("sub.example.com", 1);
