@@ -80,16 +80,6 @@ sub lines
 }
 
 
-sub resealed
-{
-    my ($text) = @_;
-
-    $text =~ s/^crc32c.*//ms;
-
-    return $text . sprintf "crc32c %08x\n", crc32c(0, $text);
-}
-
-
 for my $dir (@dirs) {
     my $to = "$t->{dir}/$dir";
 

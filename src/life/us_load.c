@@ -341,14 +341,13 @@ us_load_settle(us_load_t *ld, const us_tail_t *tail)
 
 
 /*
- * Keys that were made with ICU and the system's list of public suffixes: hosts
- * that can have another key by the tables of this version, "xn--" and "www.",
- * are normalized again.  0: all URLs are found by their keys, so that the
- * directory gets the signature of this version; -1: some are not, with a text.
+ * Hosts that can have another key by the tables of this version, "xn--" and
+ * "www.", are normalized again.
  */
 
-static int
-us_load_icu(us_load_t *ld)
+int
+us_load_icu(us_job_t *job, us_store_t *store, const us_manifest_t *m,
+    uint64_t *from, us_disk_error_t *e)
 {
     char              was[US_MANIFEST_SETTINGS];
     size_t            len, host, end;
@@ -356,12 +355,15 @@ us_load_icu(us_load_t *ld)
     uint64_t          id, n, hosts, changed, first;
     us_norm_t        *norm;
     us_canon_t        canon;
+    us_life_t        *l;
     us_norm_ws_t     *ws, *own;
     us_store_item_t   item;
     const us_norm_t  *zone;
 
-    if (us_manifest_setting(&ld->recovery.manifest, "norm", was, sizeof(was))
-        == -1 || !us_norm_icu(us_str_of(was)))
+    l = job->life;
+
+    if (us_manifest_setting(m, "norm", was, sizeof(was)) == -1
+        || !us_norm_icu(us_str_of(was)))
     {
         return 0;
     }
@@ -369,7 +371,7 @@ us_load_icu(us_load_t *ld)
     /* without the zone's rules, which may make another URL of a stored one */
 
     norm = us_norm_of(us_str_of(was));
-    zone = ld->l->conf.norm ? ld->l->conf.norm : norm;
+    zone = l->conf.norm ? l->conf.norm : norm;
     ws = norm ? us_norm_ws_create(norm) : NULL;
     own = norm ? us_norm_ws_create(zone) : NULL;
 
@@ -377,18 +379,18 @@ us_load_icu(us_load_t *ld)
         us_norm_ws_destroy(own);
         us_norm_ws_destroy(ws);
         us_norm_destroy(norm);
-        return us_disk_fail(&ld->recovery.error, ENOMEM, "normalizer");
+        return us_disk_fail(e, ENOMEM, "normalizer");
     }
 
-    n = us_store_next_id(ld->store);
+    n = us_store_next_id(store);
     hosts = 0;
     changed = 0;
     first = 0;
     last[0] = '\0';
 
-    for (id = 0; id < n; id++) {
+    for (id = *from; id < n && !us_job_stopping(l); id++) {
 
-        if (us_store_get(ld->store, id, url, &len) != US_OK) {
+        if (us_store_get(store, id, url, &len) != US_OK) {
             continue;
         }
 
@@ -421,7 +423,7 @@ us_load_icu(us_load_t *ld)
         {
             item.url = canon.url.href;
             item.merge = canon.merge && us_norm_merge(zone, own, &canon.url);
-            us_store_seen(ld->store, &item, 1);
+            us_store_seen(store, &item, 1);
         }
 
         if (item.status != US_SEEN || item.id != id) {
@@ -435,8 +437,12 @@ us_load_icu(us_load_t *ld)
     us_norm_ws_destroy(ws);
     us_norm_destroy(norm);
 
+    if (id < n) {
+        return us_disk_fail(e, EINTR, "search of its keys");
+    }
+
     if (changed) {
-        return us_disk_fail(&ld->recovery.error, 0, "its keys were made by "
+        return us_disk_fail(e, 0, "its keys were made by "
                             "\"%.100s\", and %llu of its URLs, the first of "
                             "which is %llu, have other keys by the tables of "
                             "this version: \"urlstore dump\" and \"urlstore "
@@ -445,7 +451,9 @@ us_load_icu(us_load_t *ld)
                             (unsigned long long) first);
     }
 
-    us_job_say(ld->job, US_SAY_NOTICE, "keys made by \"%s\": %llu hosts of "
+    *from = n;
+
+    us_job_say(job, US_SAY_NOTICE, "keys made by \"%s\": %llu hosts of "
                "\"xn--\" and \"www.\" have the same keys by the tables of "
                "this version", was, (unsigned long long) hosts);
 
@@ -458,6 +466,7 @@ us_load_icu(us_load_t *ld)
 static int
 us_load_ready(us_load_t *ld)
 {
+    uint64_t        from;
     us_share_t     *sh;
     us_recovery_t  *r;
 
@@ -474,7 +483,14 @@ us_load_ready(us_load_t *ld)
 
     (void) us_store_set_lsn(ld->store, r->lsn);
 
-    if (us_load_icu(ld) == -1) {
+    from = 0;
+
+    if (us_load_icu(ld->job, ld->store, &r->manifest, &from, &r->error) == -1) {
+
+        if (us_job_stopping(ld->l)) {
+            return -1;
+        }
+
         us_load_failed(ld, US_LIFE_FAILED);
         return -1;
     }

@@ -61,7 +61,7 @@ use UrlStore::Route;
 
 our @EXPORT = (@Test::More::EXPORT, @UrlStore::Corpora::EXPORT, qw(
     http full routed same_urls summary_ids member_ids json uri_escape
-    wait_until slurp spew alive crc32c
+    wait_until slurp spew alive crc32c resealed
     zone_conf need_fault_disk need_fault_clock
 ));
 
@@ -863,6 +863,18 @@ sub crc32c
     }
 
     return $crc ^ 0xffffffff;
+}
+
+
+# the text of a manifest that was changed, with its CRC
+
+sub resealed
+{
+    my ($text) = @_;
+
+    $text =~ s/^crc32c.*//ms;
+
+    return $text . sprintf "crc32c %08x\n", crc32c(0, $text);
 }
 
 
