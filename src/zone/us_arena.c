@@ -31,6 +31,7 @@
 /* the memory of retries is a 256th of the zone, and no less than this */
 #define US_KEYS_PART        256
 #define US_KEYS_MIN         (16 * 1024)
+#define US_KEYS_LEAST       (8 * 1024)        /* fewer are all slack: none */
 
 
 static inline uint64_t
@@ -181,7 +182,7 @@ us_arena_layout(size_t size, const us_store_conf_t *conf, us_layout_t *l)
     bytes = conf->keys < bytes ? conf->keys : bytes;
 
     l->keys = pos;
-    l->keys_n = bytes / US_KEYS_EACH;
+    l->keys_n = bytes < US_KEYS_LEAST ? 0 : bytes / US_KEYS_EACH;
     l->ring = us_align(pos + l->keys_n * US_KEYS_EACH, 64);
     l->log = us_align(l->ring + conf->ring, 64);
 

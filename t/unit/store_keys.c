@@ -576,6 +576,17 @@ test_forgets(void **state)
                          i >= 2 * n + US_KEYS_SLACK);
     }
 
+    /* less memory than its slack is none */
+
+    for (i = 0; i < 8 * 1024; i += 1000) {
+        r = zone(i, 0);
+        assert_int_equal(((us_head_t *) r->mem)->keys_n, 0);
+        put(r->store, "http://f/1", 1, 0);
+        assert_false(has(r, 1, US_KEYS_NEW, 0));
+        assert_false(us_store_repeats(r->store));
+        zone_destroy(r);
+    }
+
     /* until all that was forgotten would be past its time */
 
     us_store_time(z->store, UNTIL - 1);
