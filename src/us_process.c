@@ -1,6 +1,6 @@
 
 /*
- * The identity of a process: see us_process.h.
+ * The identity of a process, and its memory: see us_process.h.
  */
 
 
@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 
@@ -154,4 +155,99 @@ us_process_alive(us_process_t process)
      */
 
     return !(st.state == 'X' || (st.state == 'Z' && st.threads <= 1));
+}
+
+
+/* whether a list with commas has the name */
+
+static int
+us_process_named(const char *list, const char *name)
+{
+    size_t  n;
+
+    for ( ;; list += n + 1) {
+        n = strcspn(list, ",");
+
+        if (n == strlen(name) && memcmp(list, name, n) == 0) {
+            return 1;
+        }
+
+        if (list[n] == '\0') {
+            return 0;
+        }
+    }
+}
+
+
+/*
+ * A line of /proc/self/cgroup: "0::PATH" of v2, "N:CONTROLLERS:PATH" of v1.  In
+ * a container the path may be one of the host, of which /sys shows only the
+ * end: what is not there is passed over.
+ */
+
+uint64_t
+us_process_memory(const char *root)
+{
+    int                  v1, n;
+    FILE                *list, *file;
+    char                 line[4200], name[4400], *path, *end;
+    uint64_t             least;
+    unsigned long long   limit;
+
+    least = (uint64_t) sysconf(_SC_PHYS_PAGES) * (uint64_t)
+            sysconf(_SC_PAGESIZE);
+
+    (void) snprintf(name, sizeof(name), "%s/proc/self/cgroup", root);
+    list = fopen(name, "re");
+
+    while (list && fgets(line, sizeof(line), list)) {
+        line[strcspn(line, "\n")] = '\0';
+        path = strchr(line, ':');
+        end = path ? strchr(path + 1, ':') : NULL;
+
+        if (end == NULL) {
+            continue;
+        }
+
+        *end = '\0';
+        v1 = path[1] != '\0';
+
+        /* of v1, that of memory alone, or with others */
+
+        if (v1 && !us_process_named(path + 1, "memory")) {
+            continue;
+        }
+
+        for (path = end + 1, end = path + strlen(path); /* void */ ; /* void */)
+        {
+            *end = '\0';
+            n = snprintf(name, sizeof(name), "%s/sys/fs/cgroup%s%s/%s", root,
+                         v1 ? "/memory" : "", path,
+                         v1 ? "memory.limit_in_bytes" : "memory.max");
+            file = n < (int) sizeof(name) ? fopen(name, "re") : NULL;
+
+            if (file) {
+
+                /* "max" is no number */
+
+                if (fscanf(file, "%llu", &limit) == 1 && limit < least) {
+                    least = limit;
+                }
+
+                (void) fclose(file);
+            }
+
+            if (end == path) {
+                break;
+            }
+
+            while (end > path && *--end != '/') { /* void */ }
+        }
+    }
+
+    if (list) {
+        (void) fclose(list);
+    }
+
+    return least;
 }

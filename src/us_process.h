@@ -40,6 +40,12 @@ us_process_t us_process_self(void);
  */
 int us_process_alive(us_process_t process);
 
+/*
+ * Bytes of memory that this process may have: the machine's, or the least limit
+ * of its cgroups, up to the topmost one.  root: before /proc and /sys, "".
+ */
+uint64_t us_process_memory(const char *root);
+
 
 static inline pid_t
 us_process_pid(us_process_t process)

@@ -266,7 +266,8 @@ $a = node('n0', "www=keep base=$copy.keep");
 becomes($a, 'ready');
 older($a);
 $a = node('n0', '');
-reason($a, 'and 1 of its URLs, the first of which is 0, have other keys',
+ok(wait_until(20, sub { $a->error_log
+    =~ /and 1 of its URLs, the first of which is 0, have other keys/ }),
     '  are refused');
 like(settings(), qr/unicode=15\.0/, '  and the log is as it was');
 

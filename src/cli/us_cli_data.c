@@ -6,6 +6,7 @@
 
 
 #include "us_cli_data.h"
+#include "../us_process.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -130,15 +131,14 @@ us_cli_data_close(us_cli_data_t *d)
 }
 
 
-/* three quarters of the machine's memory, of which only what is used counts */
+/* three quarters of the memory, of which only what is used counts */
 
 static int
 us_cli_data_format(us_cli_data_t *d, const us_store_conf_t *conf)
 {
     us_store_lock_t  lock = { us_cli_data_lock, us_cli_data_lock, NULL };
 
-    d->size = (size_t) sysconf(_SC_PHYS_PAGES) / 4 * 3
-              * (size_t) sysconf(_SC_PAGESIZE);
+    d->size = (size_t) us_process_memory("") / 4 * 3;
 
     d->mem = mmap(NULL, d->size, PROT_READ|PROT_WRITE,
                   MAP_PRIVATE|MAP_ANONYMOUS|MAP_NORESERVE, -1, 0);

@@ -220,8 +220,7 @@ us_embed_format(us_embed_t *e, size_t size)
     l = &e->life;
 
     if (size == 0) {
-        size = (size_t) sysconf(_SC_PHYS_PAGES) / 4 * 3
-               * (size_t) sysconf(_SC_PAGESIZE);
+        size = (size_t) us_process_memory("") / 4 * 3;
     }
 
     l->size = size;

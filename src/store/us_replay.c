@@ -26,6 +26,7 @@
 
 
 #include "us_store_private.h"
+#include "../us_process.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -1654,7 +1655,7 @@ us_replay_no_lock(void *data)
 /*
  * There is no room, and nobody looks at the store: all that it has goes to a
  * larger one.  If there is no memory for that one, r->larger is NULL: of the
- * machine's memory, three quarters are for the zone and the larger store.
+ * memory that there is, three quarters are for the zone and the larger store.
  */
 
 static int
@@ -1674,8 +1675,7 @@ us_replay_move(us_store_t *s)
     r->rc = US_REPLAY_NO_ROOM;
 
     size = us_head(s)->size;
-    most = (size_t) sysconf(_SC_PHYS_PAGES) / 4 * 3
-           * (size_t) sysconf(_SC_PAGESIZE);
+    most = (size_t) us_process_memory("") / 4 * 3;
 
     if (us_head(s)->settled || most / 2 <= size) {
         return 0;

@@ -222,6 +222,66 @@ pid_alone(void **state)
 }
 
 
+/* a tree of files like /proc and /sys has the limits */
+
+static void
+put(const char *root, const char *path, const char *text)
+{
+    int    n;
+    char   cmd[600];
+
+    n = snprintf(cmd, sizeof(cmd), "mkdir -p $(dirname %s/%s) && "
+                 "printf '%s' > %s/%s", root, path, text, root, path);
+    assert_in_range(n, 1, sizeof(cmd) - 1);
+    assert_int_equal(system(cmd), 0);
+}
+
+
+static void
+memory(void **state)
+{
+    char      root[] = "/tmp/us_process.XXXXXX", cmd[80];
+    uint64_t  all;
+
+    (void) state;
+
+    assert_non_null(mkdtemp(root));
+    all = us_process_memory(root);
+    assert_true(all == (uint64_t) sysconf(_SC_PHYS_PAGES)
+                       * (uint64_t) sysconf(_SC_PAGESIZE));
+
+    /* v2: the least one up to the root; "max" is none */
+
+    put(root, "proc/self/cgroup", "0::/a/b\n");
+    put(root, "sys/fs/cgroup/a/b/memory.max", "max\n");
+    assert_true(us_process_memory(root) == all);
+    put(root, "sys/fs/cgroup/a/memory.max", "3000000\n");
+    assert_true(us_process_memory(root) == 3000000);
+    put(root, "sys/fs/cgroup/a/b/memory.max", "2000000\n");
+    assert_true(us_process_memory(root) == 2000000);
+    put(root, "sys/fs/cgroup/memory.max", "1000000\n");
+    assert_true(us_process_memory(root) == 1000000);
+
+    /* a path that only the host has */
+
+    put(root, "proc/self/cgroup", "0::/docker/0123\n");
+    assert_true(us_process_memory(root) == 1000000);
+
+    /* v1: of the controller that it has in its line; "/" */
+
+    put(root, "sys/fs/cgroup/memory/x/memory.limit_in_bytes", "700000\n");
+    put(root, "sys/fs/cgroup/memory/memory.limit_in_bytes",
+        "9223372036854771712\n");
+    put(root, "proc/self/cgroup", "12:pids:/x\n3:cpu,memory:/x\n0::/\n");
+    assert_true(us_process_memory(root) == 700000);
+    put(root, "proc/self/cgroup", "12:pids,memory2:/x\n3:hugetlb:/x\n");
+    assert_true(us_process_memory(root) == all);
+
+    (void) snprintf(cmd, sizeof(cmd), "rm -r %s", root);
+    assert_int_equal(system(cmd), 0);
+}
+
+
 int
 main(void)
 {
@@ -232,6 +292,7 @@ main(void)
         cmocka_unit_test(odd_name),
         cmocka_unit_test(leader_gone),
         cmocka_unit_test(pid_alone),
+        cmocka_unit_test(memory),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
