@@ -12,11 +12,15 @@ use UrlStore::Test;
 
 my $t = UrlStore::Test->new->run(<<'CONF');
 urlstore_zone u 16m;
+urlstore_filter f 1m capacity=1000 error=.0001;
 urlstore_zone kept 16m path=%%DIR%%/kept www=keep;
 server {
     listen 127.0.0.1:%%PORT%%;
     location /some/store/ { urlstore_api u; }
     location /kept/ { urlstore_api kept; }
+    location /few/ { urlstore_api u; urlstore_max_batch 100; }
+    location /few/filter/ { urlstore_api f; urlstore_max_batch 100; }
+    location /moved/ { return 301 http://127.0.0.1:%%PORT%%/some/store/; }
     location = /late/seen {
         if (-e %%DIR%%/now) { rewrite ^ /some/store/seen last; }
         add_header Retry-After 1 always;
@@ -127,7 +131,7 @@ for (['in a line', "0\n", sub { $_[0] == 1 ? substr $_[1], 0, -9 : $_[1] }],
 
             sysread $from, $request, 65536, length $request
                 until $request =~ /^GET .*\r\n\r\n/s
-                || $request =~ /Length: (\d+)\r\n.*?\r\n\r\n(.*)/s
+                || $request =~ /Length: (\d+).*?\r\n\r\n(.*)/s
                     && length $2 == $1;
 
             my $to = IO::Socket::INET->new(PeerAddr => '127.0.0.1',
@@ -251,6 +255,61 @@ for (["503 x\r\n\r\n{\"processed\":1}", '', $mixed, 1],
         "unsure, $option, " . $first =~ s/\W+/ /gr);
     waitpid $child, 0;
 }
+
+# a service that takes fewer lines at once has added some before it refuses the
+# rest: none is lost; a filter has no ids, so its "seen" may be of that try
+
+{
+    my $corpus = "t/data/corpora/reddit_submissions.txt.xz";
+    my @sample = map { chomp; $_ } `xz -dc $corpus | head -n 300`;
+    my $urls = join '', map { "$_\n" } @sample;
+    my $at = "http://127.0.0.1:$port/few";
+    my %new = map { $_ => 1 } ask("add --new $at", $urls) =~ /^(.*)$/mg;
+
+    is(delete $new{0}, 1, 'exit 0');
+    is(keys %new, keys %{{ map { (split /\t/)[2] => 1 }
+        split /\n/, ask("seen $at", $urls) =~ s/^0\n//mr }},
+        'all that were new are printed');
+
+    my $filtered = ask("add --new $at/filter", $urls);
+
+    is(scalar(() = $filtered =~ /^http/mg) >= keys %new, 1,
+        'unsure ones, too') or diag($filtered);
+}
+
+# all tries of a batch are lost, or the last is refused: it may be there
+
+for ([ 405, '{"detail":"no"}' ]) {
+    my $server = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 5);
+    my $at = '127.0.0.1:' . $server->sockport;
+
+    $child = fork() // die "fork: $!";
+
+    if ($child == 0) {
+        alarm 30;
+
+        for my $answer ('', "HTTP/1.1 $_->[0] x\r\n\r\n$_->[1]") {
+            my $from = $server->accept;
+            my $request = '';
+
+            sysread $from, $request, 65536, length $request
+                until $request =~ /\r\n\r\n.*b\/\n\z/s;
+            print $from $answer;
+            close $from;
+        }
+
+        POSIX::_exit(0);
+    }
+
+    is(ask("add --new http://$at", $both), "2\nurlstore: $at/add: $_->[0]: no"
+        . "\nurlstore: a try may have added some of 2 lines that have no "
+        . "answer here, from \"http://a/\" on\n", "lost, then $_->[0]");
+    waitpid $child, 0;
+}
+
+like(ask("dump http://127.0.0.1:$port/moved"),
+    qr{^2\nurlstore: 127\.0\.0\.1:$port/moved/stats: 301: \S},
+    'dump says that the address has moved');
 
 # a shard of a router has not answered: that URL may be "seen" the next time
 

@@ -549,15 +549,47 @@ us_ask_read(us_ask_t *a, const char *dir)
 }
 
 
+/*
+ * Lines, with the key of their batch.  A service that refuses so many at once
+ * may have added some before it did: in two halves these are "new" again.
+ */
+
 static int
-us_ask_service(us_ask_t *a)
+us_ask_post(us_ask_t *a, us_str_t asked)
 {
-    us_str_t  asked, body;
+    int        rc, status;
+    unsigned   n, half;
+    us_str_t   body, rest;
 
-    asked = (us_str_t) { a->len, a->lines };
+    status = us_client_post(&a->client, a->endpoint, asked);
 
-    if (us_client_post(&a->client, a->endpoint, asked) == -1) {
+    if (status != 200) {
+
+        for (n = 0, rest = asked; rest.len; n++) {
+            (void) us_ask_next(&rest);
+        }
+
+        if (status == 413 && n > 1) {
+
+            for (half = n / 2, rest = asked; half; half--) {
+                (void) us_ask_next(&rest);
+            }
+
+            asked.len -= rest.len;
+            rc = us_ask_post(a, asked);
+
+            return rc ? rc : us_ask_post(a, rest);
+        }
+
+        (void) fflush(stdout);
         fprintf(stderr, "urlstore: %s\n", a->client.error);
+
+        if (a->client.unsure && a->command == &us_cli_add) {
+            fprintf(stderr, "urlstore: a try may have added some of %u lines "
+                    "that have no answer here, from \"%.*s\" on\n", n,
+                    (int) strcspn((char *) asked.data, "\r\n"), asked.data);
+        }
+
         return US_CLI_USAGE;
     }
 
@@ -566,6 +598,21 @@ us_ask_service(us_ask_t *a)
     while (body.len) {
         us_ask_answer(a, us_ask_next(&asked), us_ask_next(&body));
     }
+
+    return US_CLI_DONE;
+}
+
+
+static int
+us_ask_service(us_ask_t *a)
+{
+    int  rc;
+
+    if (us_client_key(&a->client) == -1) {
+        return us_cli_failed(a->client.host, a->client.error);
+    }
+
+    rc = us_ask_post(a, (us_str_t) { a->len, a->lines });
 
     if (a->unsure) {
         (void) fflush(stdout);
@@ -576,7 +623,7 @@ us_ask_service(us_ask_t *a)
         a->unsure = 0;
     }
 
-    return US_CLI_DONE;
+    return rc;
 }
 
 

@@ -674,7 +674,7 @@ us_dump_service(const us_dump_options_t *o, const char *url)
         }
 
         if (us_client_post(&c, "/url", (us_str_t) { len, (uint8_t *) ids })
-            == -1)
+            != 200)
         {
             fprintf(stderr, "urlstore: %s; no id from %" PRIu64 " on was "
                     "printed\n", c.error, id - n);

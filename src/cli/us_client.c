@@ -432,7 +432,7 @@ us_client_once(us_client_t *c, const us_client_request_t *r)
 
     status = us_client_try(c, r, &retry, &connected);
 
-    if (status >= 400) {
+    if (status >= 300) {
         (void) us_client_problem(c, r->endpoint, status);
     }
 
@@ -481,18 +481,12 @@ us_client_again(int status)
 
 
 int
-us_client_post(us_client_t *c, const char *endpoint, us_str_t body)
+us_client_key(us_client_t *c)
 {
-    int       status, connected, before;
-    long      retry, wait;
-    size_t    len;
-    time_t    end;
     uint8_t   bytes[16];
-    unsigned  lost, i;
+    unsigned  i;
 
-    us_client_request_t  r = { "POST", endpoint, "text/plain", body };
-
-    /* 32 hexadecimal digits that no other request has */
+    /* 32 hexadecimal digits that no other has */
 
     if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes)) {
         return us_client_fail(c, "getrandom: %s", strerror(errno));
@@ -502,10 +496,24 @@ us_client_post(us_client_t *c, const char *endpoint, us_str_t body)
         (void) snprintf(c->key + 2 * i, 3, "%02x", bytes[i]);
     }
 
+    c->lost = 0;
+
+    return 0;
+}
+
+
+int
+us_client_post(us_client_t *c, const char *endpoint, us_str_t body)
+{
+    int     status, connected, before;
+    long    retry, wait;
+    size_t  len;
+    time_t  end;
+
+    us_client_request_t  r = { "POST", endpoint, "text/plain", body };
+
     end = time(NULL) + US_CLIENT_PATIENCE;
     before = 0;
-    lost = 0;
-    c->unsure = 0;
 
     for ( ;; ) {
         connected = 0;
@@ -516,12 +524,13 @@ us_client_post(us_client_t *c, const char *endpoint, us_str_t body)
         }
 
         if (status == 200) {
-            c->unsure = lost > 0 && !c->repeated;
-            return 0;
+            c->unsure = c->lost && !c->repeated;
+            return status;
         }
 
-        lost += status == US_CLIENT_LOST
-                || (status > 0 && us_client_applied(c, status));
+        c->lost += status == US_CLIENT_LOST
+                   || (status > 0 && us_client_applied(c, status));
+        c->unsure = c->lost > 0;
 
         wait = retry > 0 ? retry : 1;
 
@@ -536,13 +545,13 @@ us_client_post(us_client_t *c, const char *endpoint, us_str_t body)
                                 "; it asks to wait %ld s", retry);
             }
 
-            return -1;
+            return status;
         }
 
         /* a service that was there before may be on its way up again */
 
         if ((status == -1 && (connected || !before)) || time(NULL) >= end) {
-            return -1;
+            return status;
         }
 
         before = 1;

@@ -21,6 +21,7 @@ typedef struct {
     char        path[1024];           /* of the store, without a final slash */
 
     char        key[40];              /* Idempotency-Key, or empty */
+    unsigned    lost;                 /* tries with it that may have added */
     long        timeout;              /* seconds without a byte; the caller's */
     unsigned    repeated:1;           /* what was new before is so again */
     unsigned    unsure:1;             /* see us_client_post() */
@@ -47,11 +48,17 @@ int us_client_init(us_client_t *c, const char *url);
 void us_client_free(us_client_t *c);
 
 /*
+ * A key for the posts from now on: what one of them adds is "new" to the others
+ * as well.  -1 with error.
+ */
+int us_client_key(us_client_t *c);
+
+/*
  * POSTs lines to an endpoint.  Tries again while the service answers that a
- * retry can help, and when its answer is lost; with the same Idempotency-Key,
- * so that the lines are added once.  0 with the lines of the answer in
- * c->reply, or -1 with error.  c->unsure: the service does not repeat what it
- * answered to an earlier try, which may have added what is now "seen".
+ * retry can help, and when its answer is lost.  200 with the lines of the
+ * answer in c->reply; or what us_client_once() may return, with error.
+ * c->unsure: a try with the key may have added lines, and the service does not
+ * repeat that they are "new".
  */
 int us_client_post(us_client_t *c, const char *endpoint, us_str_t body);
 
