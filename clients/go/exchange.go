@@ -354,7 +354,7 @@ func (s *Store) part(ctx context.Context, path string, urls []string, index int,
 	}
 	var err error
 	if len(asked) > 0 {
-		err = s.ask(ctx, path, urls, asked, index, how, batch)
+		err = s.ask(ctx, path, urls, asked, index, how, nil, batch)
 	}
 	sort.SliceStable(batch.Items, func(a, b int) bool {
 		return batch.Items[a].Index < batch.Items[b].Index
@@ -445,9 +445,10 @@ func value(n *uint64) uint64 {
 
 // ask adds to the batch what the service answers for the URLs at `asked`. It
 // asks again for the items whose outcome is unknown: what is seen then may be
-// of the first request.
+// of the first request. lostAt: it may be of a whole, of which this is a half,
+// whose try then was lost.
 func (s *Store) ask(ctx context.Context, path string, urls []string, asked []int, index int,
-	how Adding, batch *Batch) error {
+	how Adding, lostAt map[uint64]shard, batch *Batch) error {
 	before := map[uint64]shard{}
 	if how.Older == 0 { // else no id shows what a lost try changed
 		s.lock.Lock()
@@ -455,6 +456,9 @@ func (s *Store) ask(ctx context.Context, path string, urls []string, asked []int
 			before[number] = shard
 		}
 		s.lock.Unlock()
+	}
+	if lostAt != nil {
+		before = lostAt
 	}
 	start := time.Now()
 	adds, onlyNew := path == "/add", how.OnlyNew
@@ -466,15 +470,18 @@ func (s *Store) ask(ctx context.Context, path string, urls []string, asked []int
 		if p, ok := err.(*Problem); ok && p.Status == http.StatusRequestEntityTooLarge &&
 			p.processed() == 0 && len(asked) > 1 {
 			half := len(asked) / 2
-			if err := s.ask(ctx, path, urls, asked[:half], index, how, batch); err != nil {
+			if p.Unsure {
+				lostAt = before
+			}
+			if err := s.ask(ctx, path, urls, asked[:half], index, how, lostAt, batch); err != nil {
 				return err
 			}
-			return s.ask(ctx, path, urls, asked[half:], index, how, batch)
+			return s.ask(ctx, path, urls, asked[half:], index, how, lostAt, batch)
 		}
 		if err != nil {
 			return err
 		}
-		lost := adds && (out.lost || rounds > 0)
+		lost := adds && (out.lost || rounds > 0 || lostAt != nil)
 		found := answer.shards()
 		s.learn(found)
 		if rounds > 0 {

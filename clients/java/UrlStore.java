@@ -844,7 +844,7 @@ public final class UrlStore {
 
         try {
             if (!asked.isEmpty()) {
-                ask(path, urls, asked, index, args, base, batch);
+                ask(path, urls, asked, index, args, base, null, batch);
             }
 
         } catch (Failure e) {
@@ -865,10 +865,12 @@ public final class UrlStore {
     /**
      * Adds to the batch what the service answers for the URLs at `asked`.
      * Asks again for the items whose outcome is unknown: what is seen then
-     * may be of the first request.
+     * may be of the first request. lostAt: it may be of a whole, of
+     * which this is a half, whose try then was lost.
      */
     private void ask(String path, List<String> urls, List<Integer> asked,
-        int index, Map<String, String> args, String base, Batch batch)
+        int index, Map<String, String> args, String base,
+        Map<Long, Shard> lostAt, Batch batch)
     {
         Map<Long, Shard> before = new HashMap<>();
         boolean adds = path.equals("/add");
@@ -879,7 +881,7 @@ public final class UrlStore {
             // else no id shows what a lost try changed
 
             synchronized (this) {
-                before.putAll(shards);
+                before.putAll(lostAt == null ? shards : lostAt);
             }
         }
 
@@ -901,17 +903,18 @@ public final class UrlStore {
                 }
 
                 int half = asked.size() / 2;
+                Map<Long, Shard> at = e.unsure ? before : lostAt;
 
-                ask(path, urls, asked.subList(0, half), index, args, base,
+                ask(path, urls, asked.subList(0, half), index, args, base, at,
                     batch);
                 ask(path, urls, asked.subList(half, asked.size()), index,
-                    args, base, batch);
+                    args, base, at, batch);
                 return;
             }
 
             Map<String, Object> answer = got.value;
             Map<Long, Shard> found = Shard.of(answer);
-            boolean lost = adds && (got.lost || rounds > 0);
+            boolean lost = adds && (got.lost || rounds > 0 || lostAt != null);
             List<Integer> unknown = new ArrayList<>();
             Batch one = new Batch();
 

@@ -455,12 +455,13 @@ class Store {
 
     // Adds to the batch what the service answers for urls[asked].  Asks again
     // for the items whose outcome is unknown: what is `seen` then may be of
-    // the first request.
+    // the first request.  `lostAt`: it may be of a whole, of which this is a
+    // half, whose try then was lost.
 
-    async #ask(path, urls, asked, index, base, args, batch) {
+    async #ask(path, urls, asked, index, base, args, batch, lostAt) {
         // with `older`, no id shows what a lost try changed
-        const before = args.older === undefined ? new Map(this.#shards)
-            : new Map();
+        const before = args.older === undefined
+            ? lostAt ?? new Map(this.#shards) : new Map();
         const adds = path === "/add";
         const onlyNew = args.only !== undefined;
         const first = performance.now();
@@ -492,14 +493,15 @@ class Store {
 
                 for (const part of [asked.slice(0, half), asked.slice(half)]) {
                     await this.#ask(path, urls, part, index, base, args,
-                        batch);
+                        batch, e.unsure ? before : lostAt);
                 }
 
                 return;
             }
 
             const { answer, tries } = reply;
-            const lost = adds && (reply.lost || rounds > 0);
+            const lost = adds
+                && (reply.lost || rounds > 0 || lostAt !== undefined);
             const found = shardsOf(answer);
             const unknown = [];
 

@@ -277,12 +277,13 @@ class Core:
     def _ask(self, path: str, urls: Part[str], asked: Sequence[int],
              index: int, base: Optional[str],
              args: Mapping[str, Optional[str]],
-             batch: Batch) -> Call[None]:
+             batch: Batch, lost_at: Optional[Shards] = None) -> Call[None]:
         """Adds to the batch what the service answers for urls[asked].  Asks
         again for the items whose outcome is unknown: what is `seen` then may
-        be of the first request."""
+        be of the first request.  `lost_at`: it may be of a whole, of
+        which this is a half, whose try then was lost."""
         with self._lock:
-            before = dict(self._shards)
+            before = dict(self._shards) if lost_at is None else lost_at
         if args["older"] is not None:
             before = {}     # no id shows what a lost try changed
         only_new = args["only"] is not None
@@ -302,9 +303,10 @@ class Core:
                 half = len(asked) // 2
                 for part in asked[:half], asked[half:]:
                     yield from self._ask(path, urls, part, index, base, args,
-                                         batch)
+                                         batch, before if e.unsure else lost_at)
                 return
-            lost = changes("POST", path) and (lost or rounds > 0)
+            lost = changes("POST", path) and (lost or rounds > 0
+                                             or lost_at is not None)
             found = shards(answer)
             self._learn(found)
             if rounds:
