@@ -6,7 +6,9 @@
 #     tools/suffixes.pl public_suffix_list.dat > src/url/us_suffix_data.c
 #
 # Its SHA-256 sum is part of this script: a profile means the same list for
-# ever.  build/urlstore writes names of other letters as ASCII.
+# ever.  That address has the list of today; that of $date is in the history of
+# the file in https://github.com/publicsuffix/list.  build/urlstore writes names
+# of other letters as ASCII.
 
 use strict;
 use warnings;

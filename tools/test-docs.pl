@@ -9,7 +9,7 @@
 #
 #     /var/lib/urlstore/urls    is the store of a service that runs there; so is
 #     DIR                       this word
-#     localhost:8080            is that service
+#     localhost:8080, HOST      is that service
 #     systemctl                 stops and starts it
 #     links.xz, links.txt.xz    are generated URLs
 #     UUID                      is another one each time
@@ -47,7 +47,7 @@ my @elsewhere = (
     [ qr{dedup \[-q\]}, 'how it is used: t/command.t' ],
     [ qr{cluster rebase}, 't/cluster_rebase.t' ],
     [ qr{cluster apply}, 't/cluster_command.t, t/cluster_growth.t' ],
-    [ qr{dump http:|cluster forget|cut -f 2 saved}, 't/cluster_restore.t' ],
+    [ qr{HOST >saved|cluster forget|cut -f 2 saved}, 't/cluster_restore.t' ],
 );
 
 my $top = getcwd;
@@ -143,7 +143,7 @@ sub run
     $block =~ s{/var/lib/urlstore/urls|\bDIR\b(?!\.)}{$dir/var/data}g;
     $block =~ s{\bDIR\.(\w+)}{$dir/var/data.$1}g;
     $block =~ s{/backup/}{$dir/backup/}g;
-    $block =~ s{localhost:8080}{localhost:$port}g;
+    $block =~ s{localhost:8080|\bHOST\b}{localhost:$port}g;
     $block =~ s{\bUUID\b}{sprintf '%032x', ++$uuids}ge;
     $block =~ s{\bOUT$}{$dir/backup/out}gm;
     $block =~ s{restore IN \S+}{restore $dir/backup/out $dir/restored}g;
