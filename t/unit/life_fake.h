@@ -494,6 +494,15 @@ us_process_alive(us_process_t process)
 }
 
 
+/* the machine's memory: no start here needs as much */
+
+uint64_t
+us_process_memory(const char *root)
+{
+    return (uint64_t) 1 << 34;
+}
+
+
 static uint64_t
 fake_now(void *data)
 {
