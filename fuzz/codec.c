@@ -12,7 +12,7 @@
 
 
 #include "codec/us_decoder.h"
-#include "codec/us_encoder.h"
+#include "codec/us_parse.h"
 
 #include <stdlib.h>
 

@@ -132,8 +132,7 @@ $(B)/bench/%: bench/%.c $(B)/libus.a
 
 BUILTIN_FROM  := html_forms_forums_shops_pages html_mdn_archived_pages \
                  alphagov_old_urls brave_sitelist
-CODEC_SRC     := $(addprefix src/codec/us_,model.c decoder.c parse.c encoder.c \
-                 train.c)
+CODEC_SRC     := $(addprefix src/codec/us_,model.c decoder.c parse.c train.c)
 
 builtin-model: $(B)/builtin   ## learns src/codec/us_builtin_data.h anew
 	@tools/corpus.sh whole $(BUILTIN_FROM)

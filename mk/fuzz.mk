@@ -51,8 +51,7 @@ $(B)/fuzz/bin/stream:      $(call fuzz_obj,$(wildcard src/journal/*.c))
 $(B)/fuzz/bin/url_parse:   $(FUZZ_URL) fuzz/laws.h
 $(B)/fuzz/bin/url_resolve: $(FUZZ_URL) fuzz/laws.h
 $(B)/fuzz/bin/url_rules:   $(FUZZ_URL) fuzz/laws.h
-$(B)/fuzz/bin/codec:       $(call fuzz_obj,$(CODEC_SRC) \
-                           src/codec/us_builtin.c)
+$(B)/fuzz/bin/codec:       $(call fuzz_obj,$(CODEC_SRC))
 
 $(B)/fuzz/bin/%: fuzz/%.c
 	@mkdir -p $(@D)

@@ -19,7 +19,7 @@
 
 
 #include "us_base.h"
-#include "cluster/us_map_grow.h"
+#include "cluster/us_map.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -12,12 +12,13 @@
 
 use strict;
 use warnings;
-no warnings 'portable';
 
 use FindBin;
 use lib "$FindBin::Bin/../../t/lib";
 
 use UrlStore::Test;
+
+no warnings 'portable';
 
 my $visits = "$UrlStore::Test::TOP/build/visits";
 my $module = "$visits/ngx_http_urlstore_module.so";

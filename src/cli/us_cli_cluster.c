@@ -39,7 +39,7 @@
 #include "us_cli.h"
 #include "us_client.h"
 #include "us_files.h"
-#include "../cluster/us_map_grow.h"
+#include "../cluster/us_map.h"
 
 #include <errno.h>
 #include <inttypes.h>

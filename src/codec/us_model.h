@@ -278,7 +278,7 @@ us_model_nlen(const us_model_t *m, unsigned code)
 
 
 /*
- * The model of the first records, before any can be learnt: us_builtin.c.
+ * The model of the first records, before any can be learnt.
  * Allocated with malloc(); NULL: no memory.
  */
 us_model_t *us_builtin_create(void);

@@ -10,7 +10,7 @@
 
 #include "../zone/us_arena.h"
 #include "us_decoder.h"
-#include "us_encoder.h"
+#include "us_parse.h"
 
 
 #define US_MODELS_MAX     6

@@ -53,10 +53,6 @@ int us_parser_build(us_parser_t *p);
 /* prices of all tokens in a context, to be filled by the caller */
 uint8_t *us_parser_row(us_parser_t *p, unsigned ctx);
 
-/* that of one token */
-unsigned us_parser_token_price(const us_parser_t *p, unsigned ctx,
-    unsigned token);
-
 /*
  * Fills a row by code lengths: lens has that of each token, 0 if the context's
  * code does not have it, and after them that of the escape, which the code in
@@ -79,6 +75,38 @@ size_t us_parser_size(const us_parser_t *p);
 size_t us_parse(us_parser_t *p, const uint8_t *text, size_t len,
     const us_start_t *starts, size_t nstarts, const us_piece_t **pieces,
     unsigned *start, uint32_t *price);
+
+
+/*
+ * The writing side of a model: private tables, made from the model in small
+ * steps, and the cheapest code of a text.
+ */
+
+
+typedef struct us_encoder_s  us_encoder_t;
+
+
+/* the model stays where it is as long as the encoder lives; NULL: no memory */
+us_encoder_t *us_encoder_create(const us_model_t *model);
+void us_encoder_destroy(us_encoder_t *e);
+
+/* at most about 1 ms of work; 1: ready, 0: not yet, -1: no memory */
+int us_encoder_build(us_encoder_t *e);
+
+/* bytes of memory, when it is built */
+size_t us_encoder_size(const us_encoder_t *e);
+
+/*
+ * Writes the tail of a text: chosen from starts (us_parse()), its price with
+ * the start's own in *price, to o, which needs room for 8 bytes for every
+ * byte of text.  Returns the number of the start.
+ */
+unsigned us_encoder_choose(us_encoder_t *e, const uint8_t *text, size_t len,
+    const us_start_t *starts, size_t nstarts, uint32_t *price);
+void us_encoder_tail(us_encoder_t *e, us_bitout_t *o);
+
+/* the price of those tokens of the tail chosen last that n bytes have whole */
+uint32_t us_encoder_spent(const us_encoder_t *e, size_t n);
 
 
 #endif /* _US_PARSE_H_INCLUDED_ */

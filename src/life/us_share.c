@@ -10,13 +10,6 @@
 #include <stdio.h>
 
 
-us_life_state_t
-us_share_state(const us_share_t *sh)
-{
-    return (us_life_state_t) us_acquire(&sh->state);
-}
-
-
 void
 us_share_set_state(us_share_t *sh, us_life_state_t state, const char *reason)
 {
@@ -324,15 +317,6 @@ us_share_stall(us_share_t *sh, us_role_t role, uint64_t now, const char *why)
     (void) us_share_change(sh);
 
     return 1;
-}
-
-
-int
-us_share_rests(const us_share_t *sh, us_role_t role, uint64_t now,
-    unsigned ms)
-{
-    return us_share_stalled(sh, role)
-           && now < us_acquire(&sh->stalled_at[role]) + ms;
 }
 
 

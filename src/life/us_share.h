@@ -246,9 +246,6 @@ typedef struct {
 } us_share_t;
 
 
-/* the state as it is; acquire: what it promises was stored before it */
-us_life_state_t us_share_state(const us_share_t *sh);
-
 /* reason: why, or NULL */
 void us_share_set_state(us_share_t *sh, us_life_state_t state,
     const char *reason);
@@ -310,14 +307,31 @@ int us_share_stall(us_share_t *sh, us_role_t role, uint64_t now,
 int us_share_resume(us_share_t *sh, us_role_t role);
 int us_share_lose(us_share_t *sh, const char *reason);
 
-/* whether a role is stalled, and its last try is less than so many ms ago */
-int us_share_rests(const us_share_t *sh, us_role_t role, uint64_t now,
-    unsigned ms);
+
+/* the state as it is; acquire: what it promises was stored before it */
+
+static inline us_life_state_t
+us_share_state(const us_share_t *sh)
+{
+    return (us_life_state_t) us_acquire(&sh->state);
+}
+
 
 static inline int
 us_share_stalled(const us_share_t *sh, us_role_t role)
 {
     return (us_acquire(&sh->stalled) >> role) & 1;
+}
+
+
+/* and its last try is less than so many ms ago */
+
+static inline int
+us_share_rests(const us_share_t *sh, us_role_t role, uint64_t now,
+    unsigned ms)
+{
+    return us_share_stalled(sh, role)
+           && now < us_acquire(&sh->stalled_at[role]) + ms;
 }
 
 

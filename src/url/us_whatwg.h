@@ -12,9 +12,12 @@
 #define _US_WHATWG_H_INCLUDED_
 
 
-#include "us_host.h"
 #include "us_url.h"
+#include "us_normalize.h"
 
+
+/* no host is longer as ASCII; there are no limits in the standard */
+#define US_HOST_MAX    US_URL_MAX
 
 /* no longer input is looked at */
 #define US_INPUT_MAX   (4 * US_URL_MAX)

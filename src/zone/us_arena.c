@@ -266,44 +266,6 @@ us_arena_format(us_arena_t *a, void *mem, size_t size,
 }
 
 
-/* free chunks if the log grows by so much, or -1: not even the log fits */
-
-static int64_t
-us_arena_gap(const us_arena_t *a, size_t log)
-{
-    uint64_t  end, low;
-
-    end = (a->head->log_end + 1) / 2 + log + US_LOG_GUARD;
-    low = a->head->chunks_low << a->chunk_shift;
-
-    return end <= low ? (int64_t) ((low - end) >> a->chunk_shift) : -1;
-}
-
-
-uint64_t
-us_arena_free(const us_arena_t *a)
-{
-    int64_t  gap;
-
-    gap = us_arena_gap(a, 0);
-
-    return (gap > 0 ? (uint64_t) gap : 0) + a->head->nspare;
-}
-
-
-int
-us_arena_fits(const us_arena_t *a, size_t chunks, size_t log)
-{
-    int64_t  gap;
-
-    gap = us_arena_gap(a, log);
-
-    return gap >= 0
-           && (uint64_t) gap + a->head->nspare
-              >= chunks + a->keep + a->slack;
-}
-
-
 uint64_t
 us_arena_take_locked(us_arena_t *a, us_area_id_t id, size_t n)
 {
@@ -431,21 +393,6 @@ us_arena_allot_locked(us_arena_t *a, us_area_id_t id, size_t at)
 
 
 void
-us_intend_locked(us_arena_t *a, uint64_t *word, uint64_t value)
-{
-    us_intent_t  *w;
-
-    if (a->intents == US_INTENT_MAX) {
-        __builtin_trap();
-    }
-
-    w = &a->head->intent[a->intents++];
-    w->offset = (uint8_t *) word - a->base;
-    w->value = value;
-}
-
-
-void
 us_intend32_locked(us_arena_t *a, uint32_t *half, uint32_t value)
 {
     uint64_t  *word, v;
@@ -456,24 +403,6 @@ us_intend32_locked(us_arena_t *a, uint32_t *half, uint32_t value)
     memcpy((uint8_t *) &v + ((uintptr_t) half & 7), &value, sizeof(value));
 
     us_intend_locked(a, word, v);
-}
-
-
-uint64_t
-us_intended(const us_arena_t *a, const uint64_t *word)
-{
-    unsigned  i;
-    uint64_t  offset;
-
-    offset = (const uint8_t *) word - a->base;
-
-    for (i = a->intents; i > 0; i--) {
-        if (a->head->intent[i - 1].offset == offset) {
-            return a->head->intent[i - 1].value;
-        }
-    }
-
-    return us_relaxed(word);
 }
 
 
@@ -549,4 +478,63 @@ us_arena_enter(us_arena_t *a)
 
         us_release(&a->head->recoveries, a->head->recoveries + 1);
     }
+}
+
+
+/* --- names and lists of a configuration ----------------------------------- */
+
+int
+us_conf_is_name(us_str_t name, size_t max)
+{
+    size_t   i;
+    uint8_t  c;
+
+    for (i = 0; i < name.len; i++) {
+        c = name.data[i];
+
+        if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')
+              || (c >= '0' && c <= '9') || c == '-' || c == '_'))
+        {
+            return 0;
+        }
+    }
+
+    return name.len && name.len <= max;
+}
+
+
+int
+us_conf_marks(us_store_conf_t *conf, us_str_t list)
+{
+    unsigned        i;
+    us_str_t        name;
+    const uint8_t  *p, *last, *comma;
+
+    last = list.data + list.len;
+
+    for (p = list.data; p; p = comma ? comma + 1 : NULL) {
+
+        comma = memchr(p, ',', last - p);
+
+        name.data = p;
+        name.len = (comma ? comma : last) - p;
+
+        if (!us_conf_is_name(name, US_STORE_MARK_LEN)
+            || conf->nmarks == US_STORE_MARKS)
+        {
+            return -1;
+        }
+
+        for (i = 0; i < conf->nmarks; i++) {
+            if (conf->marks[i].len == name.len
+                && us_str_compare(conf->marks[i], name) == 0)
+            {
+                return -1;
+            }
+        }
+
+        conf->marks[conf->nmarks++] = name;
+    }
+
+    return 0;
 }

@@ -278,21 +278,90 @@ uint64_t us_arena_take_locked(us_arena_t *a, us_area_id_t id, size_t n);
  */
 void us_arena_give(us_arena_t *a, us_area_id_t id, uint64_t chunk);
 
-/*
- * Whether so many chunks and bytes of log still fit together, beside those
- * that are kept; how many chunks are free.
- */
-int us_arena_fits(const us_arena_t *a, size_t chunks, size_t log);
-uint64_t us_arena_free(const us_arena_t *a);
-
-/* under the lock: collects a word of the update, see above; reads it back */
-void us_intend_locked(us_arena_t *a, uint64_t *word, uint64_t value);
-uint64_t us_intended(const us_arena_t *a, const uint64_t *word);
-
-/* the same for one half of a word: directories have 32-bit entries */
+/* us_intend_locked() of one half of a word: directories have 32-bit entries */
 void us_intend32_locked(us_arena_t *a, uint32_t *half, uint32_t value);
 
 void us_commit_locked(us_arena_t *a);
+
+
+/* free chunks if the log grows by so much, or -1: not even the log fits */
+
+static inline int64_t
+us_arena_gap(const us_arena_t *a, size_t log)
+{
+    uint64_t  end, low;
+
+    end = (a->head->log_end + 1) / 2 + log + US_LOG_GUARD;
+    low = a->head->chunks_low << a->chunk_shift;
+
+    return end <= low ? (int64_t) ((low - end) >> a->chunk_shift) : -1;
+}
+
+
+/* how many chunks are free */
+
+static inline uint64_t
+us_arena_free(const us_arena_t *a)
+{
+    int64_t  gap;
+
+    gap = us_arena_gap(a, 0);
+
+    return (gap > 0 ? (uint64_t) gap : 0) + a->head->nspare;
+}
+
+
+/*
+ * Whether so many chunks and bytes of log still fit together, beside those
+ * that are kept.
+ */
+
+static inline int
+us_arena_fits(const us_arena_t *a, size_t chunks, size_t log)
+{
+    int64_t  gap;
+
+    gap = us_arena_gap(a, log);
+
+    return gap >= 0
+           && (uint64_t) gap + a->head->nspare
+              >= chunks + a->keep + a->slack;
+}
+
+
+/* under the lock: collects a word of the update, see above; reads it back */
+
+static inline void
+us_intend_locked(us_arena_t *a, uint64_t *word, uint64_t value)
+{
+    us_intent_t  *w;
+
+    if (a->intents == US_INTENT_MAX) {
+        __builtin_trap();
+    }
+
+    w = &a->head->intent[a->intents++];
+    w->offset = (uint8_t *) word - a->base;
+    w->value = value;
+}
+
+
+static inline uint64_t
+us_intended(const us_arena_t *a, const uint64_t *word)
+{
+    unsigned  i;
+    uint64_t  offset;
+
+    offset = (const uint8_t *) word - a->base;
+
+    for (i = a->intents; i > 0; i--) {
+        if (a->head->intent[i - 1].offset == offset) {
+            return a->head->intent[i - 1].value;
+        }
+    }
+
+    return us_relaxed(word);
+}
 
 
 /*

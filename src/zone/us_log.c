@@ -41,13 +41,6 @@
 #define US_LONG_POS      (((uint64_t) 1 << 40) - 1)
 
 
-static inline uint64_t *
-us_log_line(const us_arena_t *a, uint64_t id)
-{
-    return (uint64_t *) us_area_at(a, US_AREA_OFFSETS, id / US_LOG_GROUP * 64);
-}
-
-
 /*
  * The sum of the first n length bytes of a line.  The others, which may be
  * written meanwhile, are masked out.
@@ -200,20 +193,6 @@ us_log_get(const us_arena_t *a, uint64_t id, uint8_t *buf, us_bits_t *record)
 
     us_long_read(a, link & US_LONG_POS, buf + head,
                  us_unit_bytes(link >> 40));
-}
-
-
-void
-us_log_prefetch(const us_arena_t *a, uint64_t id)
-{
-    __builtin_prefetch(us_log_line(a, id));
-}
-
-
-uint64_t
-us_log_base(const us_arena_t *a, uint64_t id)
-{
-    return us_relaxed(us_log_line(a, id));
 }
 
 

@@ -34,15 +34,6 @@ void us_log_get(const us_arena_t *a, uint64_t id, uint8_t *buf,
 /* the same; 0: it is a very long record, of which *record is not the whole */
 int us_log_find(const us_arena_t *a, uint64_t id, us_bits_t *record);
 
-/* asks for the line that us_log_get() and us_log_find() need first */
-void us_log_prefetch(const us_arena_t *a, uint64_t id);
-
-/*
- * The position of the first record in the line of id, in units from the start
- * of the zone.
- */
-uint64_t us_log_base(const us_arena_t *a, uint64_t id);
-
 /*
  * Under the lock, nothing intended.  Makes room for a record of so many units
  * as number id: 0, or -1 if there is none.
@@ -62,6 +53,34 @@ void us_log_append_locked(us_arena_t *a, uint32_t units);
 
 /* copies the bits so that they begin at bit 0 of buf; returns bytes */
 size_t us_bits_copy(const us_bits_t *record, uint8_t *buf);
+
+
+static inline uint64_t *
+us_log_line(const us_arena_t *a, uint64_t id)
+{
+    return (uint64_t *) us_area_at(a, US_AREA_OFFSETS, id / US_LOG_GROUP * 64);
+}
+
+
+/* asks for the line that us_log_get() and us_log_find() need first */
+
+static inline void
+us_log_prefetch(const us_arena_t *a, uint64_t id)
+{
+    __builtin_prefetch(us_log_line(a, id));
+}
+
+
+/*
+ * The position of the first record in the line of id, in units from the start
+ * of the zone.
+ */
+
+static inline uint64_t
+us_log_base(const us_arena_t *a, uint64_t id)
+{
+    return us_relaxed(us_log_line(a, id));
+}
 
 
 #endif /* _US_LOG_H_INCLUDED_ */

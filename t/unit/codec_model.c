@@ -6,7 +6,7 @@
 
 
 #include "codec/us_decoder.h"
-#include "codec/us_encoder.h"
+#include "codec/us_parse.h"
 #include "codec/us_train.h"
 
 #include <setjmp.h>

@@ -4,7 +4,7 @@
  */
 
 
-#include "cluster/us_map_grow.h"
+#include "cluster/us_map.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -177,7 +177,7 @@ test_first(void **state)
 }
 
 
-/* as the picture in us_map_grow.h */
+/* as the picture in us_map.h */
 
 static void
 test_grow(void **state)
