@@ -61,8 +61,8 @@ static char *ngx_http_urlstore_filter(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
 
 static void ngx_http_urlstore_filter_exit(ngx_cycle_t *cycle);
-static ngx_int_t ngx_http_urlstore_filter_refuses(ngx_http_request_t *r);
-static ngx_int_t ngx_http_urlstore_filter_claims(ngx_http_request_t *r,
+static ngx_int_t ngx_http_urlstore_filter_refuses(ngx_http_urlstore_ctx_t *ctx);
+static ngx_int_t ngx_http_urlstore_filter_claims(ngx_http_urlstore_ctx_t *ctx,
     const char *what, uint64_t *least, uint64_t *most);
 static ngx_int_t ngx_http_urlstore_filter_batch(
     ngx_http_urlstore_batch_t *batch);
@@ -527,27 +527,25 @@ ngx_http_urlstore_filter_exit(ngx_cycle_t *cycle)
 /* functions of the kind: see ngx_http_urlstore_kind_t */
 
 static ngx_int_t
-ngx_http_urlstore_filter_refuses(ngx_http_request_t *r)
+ngx_http_urlstore_filter_refuses(ngx_http_urlstore_ctx_t *ctx)
 {
-    ngx_http_urlstore_ctx_t             *ctx;
     const ngx_http_urlstore_endpoint_t  *ep;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
     ep = ctx->endpoint;
 
     return ctx->handler
            ? NGX_DECLINED
-           : ngx_http_urlstore_problem(r, NGX_HTTP_NOT_FOUND, NULL,
+           : ngx_http_urlstore_problem(ctx, NGX_HTTP_NOT_FOUND, NULL,
                                        "a filter has no /%V: it keeps "
                                        "neither ids nor URLs", &ep->name);
 }
 
 
 static ngx_int_t
-ngx_http_urlstore_filter_claims(ngx_http_request_t *r, const char *what,
+ngx_http_urlstore_filter_claims(ngx_http_urlstore_ctx_t *ctx, const char *what,
     uint64_t *least, uint64_t *most)
 {
-    return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
+    return ngx_http_urlstore_problem(ctx, NGX_HTTP_BAD_REQUEST, NULL,
                                      "\"%s\" is not allowed: a filter "
                                      "keeps no claims", what);
 }
@@ -557,7 +555,7 @@ static ngx_int_t
 ngx_http_urlstore_filter_batch(ngx_http_urlstore_batch_t *batch)
 {
     return batch->answers.sites
-           ? ngx_http_urlstore_problem(batch->r, NGX_HTTP_BAD_REQUEST, NULL,
+           ? ngx_http_urlstore_problem(batch->ctx, NGX_HTTP_BAD_REQUEST, NULL,
                                        "\"sites\" is not allowed: a filter "
                                        "keeps no sites")
            : NGX_DECLINED;

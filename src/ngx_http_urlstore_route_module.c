@@ -23,10 +23,10 @@ static char *ngx_http_urlstore_route_merge_conf(ngx_conf_t *cf, void *parent,
     void *child);
 static ngx_int_t ngx_http_urlstore_route_begin(ngx_conf_t *cf);
 static ngx_int_t ngx_http_urlstore_route_check(ngx_conf_t *cf);
-static ngx_int_t ngx_http_urlstore_route_refuse(ngx_http_request_t *r);
-static ngx_int_t ngx_http_urlstore_route_claims(ngx_http_request_t *r,
+static ngx_int_t ngx_http_urlstore_route_refuse(ngx_http_urlstore_ctx_t *ctx);
+static ngx_int_t ngx_http_urlstore_route_claims(ngx_http_urlstore_ctx_t *ctx,
     const char *what, uint64_t *least, uint64_t *most);
-static ngx_int_t ngx_http_urlstore_route_cluster(ngx_http_request_t *r);
+static ngx_int_t ngx_http_urlstore_route_cluster(ngx_http_urlstore_ctx_t *ctx);
 
 
 static const ngx_http_urlstore_kind_t  ngx_http_urlstore_route_kind = {
@@ -492,26 +492,24 @@ ngx_http_urlstore_route_check(ngx_conf_t *cf)
 /* functions of the kind: see ngx_http_urlstore_kind_t */
 
 static ngx_int_t
-ngx_http_urlstore_route_refuse(ngx_http_request_t *r)
+ngx_http_urlstore_route_refuse(ngx_http_urlstore_ctx_t *ctx)
 {
-    ngx_http_urlstore_ctx_t             *ctx;
     const ngx_http_urlstore_endpoint_t  *ep;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
     ep = ctx->endpoint;
 
-    if (ngx_http_urlstore_header_in(r, "urlstore-map")) {
+    if (ngx_http_urlstore_header_in(ctx->r, "urlstore-map")) {
 
         /* a node that leads to a router: a request could go round for ever */
 
-        return ngx_http_urlstore_problem(r, NGX_HTTP_URLSTORE_MISDIRECTED,
+        return ngx_http_urlstore_problem(ctx, NGX_HTTP_URLSTORE_MISDIRECTED,
                                          NULL, "this is a router and not a "
                                          "shard");
     }
 
     return ctx->handler
            ? NGX_DECLINED
-           : ngx_http_urlstore_problem(r, NGX_HTTP_NOT_IMPLEMENTED, NULL,
+           : ngx_http_urlstore_problem(ctx, NGX_HTTP_NOT_IMPLEMENTED, NULL,
                                        "a router has no /%V: a %V belongs to "
                                        "a shard, which is to be asked",
                                        &ep->name, &ep->name);
@@ -521,7 +519,7 @@ ngx_http_urlstore_route_refuse(ngx_http_request_t *r)
 /* the shards know; by the shortest unit that they can have, and the longest */
 
 static ngx_int_t
-ngx_http_urlstore_route_claims(ngx_http_request_t *r, const char *what,
+ngx_http_urlstore_route_claims(ngx_http_urlstore_ctx_t *ctx, const char *what,
     uint64_t *least, uint64_t *most)
 {
     *least = 60;
@@ -532,13 +530,9 @@ ngx_http_urlstore_route_claims(ngx_http_request_t *r, const char *what,
 
 
 static ngx_int_t
-ngx_http_urlstore_route_cluster(ngx_http_request_t *r)
+ngx_http_urlstore_route_cluster(ngx_http_urlstore_ctx_t *ctx)
 {
-    ngx_http_urlstore_ctx_t  *ctx;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
-    return ngx_http_urlstore_cluster_show(r,
-                                   ngx_http_urlstore_cluster_map(ctx->zone->own,
-                                                         r->connection->log));
+    return ngx_http_urlstore_cluster_show(ctx,
+               ngx_http_urlstore_cluster_map(ctx->zone->own,
+                                             ctx->r->connection->log));
 }

@@ -55,7 +55,7 @@ typedef struct ngx_http_urlstore_ctx_s       ngx_http_urlstore_ctx_t;
 typedef struct ngx_http_urlstore_endpoint_s  ngx_http_urlstore_endpoint_t;
 
 /* a content handler, or a part of one: its result is the request's */
-typedef ngx_int_t (*ngx_http_urlstore_handler_pt)(ngx_http_request_t *r);
+typedef ngx_int_t (*ngx_http_urlstore_handler_pt)(ngx_http_urlstore_ctx_t *ctx);
 
 
 /* the core's kind of string */

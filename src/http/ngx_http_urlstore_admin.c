@@ -72,7 +72,7 @@ typedef ngx_int_t (*ngx_http_urlstore_post_pt)(
     ngx_http_urlstore_post_t *a);
 
 struct ngx_http_urlstore_post_s {
-    ngx_http_request_t             *r;
+    ngx_http_urlstore_ctx_t        *ctx;
     ngx_http_urlstore_cluster_t    *cluster;
     ngx_int_t                       shard;    /* NGX_ERROR: all */
 
@@ -125,7 +125,7 @@ ngx_http_urlstore_post_timer(ngx_event_t *ev)
     ngx_http_urlstore_post_t  *a;
 
     a = ev->data;
-    r = a->r;
+    r = a->ctx->r;
     c = r->connection;
 
     ngx_http_set_log_request(c->log, r);
@@ -155,14 +155,14 @@ ngx_http_urlstore_post_cleanup(void *data)
 /* a POST for all shards, freed with its request; NULL: no memory */
 
 static ngx_http_urlstore_post_t *
-ngx_http_urlstore_post_create(ngx_http_request_t *r,
+ngx_http_urlstore_post_create(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_post_pt look)
 {
     ngx_pool_cleanup_t            *cln;
     ngx_http_urlstore_post_t      *a;
     ngx_http_urlstore_loc_conf_t  *ulcf;
 
-    cln = ngx_pool_cleanup_add(r->pool, sizeof(ngx_http_urlstore_post_t));
+    cln = ngx_pool_cleanup_add(ctx->r->pool, sizeof(ngx_http_urlstore_post_t));
     if (cln == NULL) {
         return NULL;
     }
@@ -172,9 +172,9 @@ ngx_http_urlstore_post_create(ngx_http_request_t *r,
 
     cln->handler = ngx_http_urlstore_post_cleanup;
 
-    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
+    ulcf = ngx_http_get_module_loc_conf(ctx->r, ngx_http_urlstore_module);
 
-    a->r = r;
+    a->ctx = ctx;
     a->cluster = ulcf->admin;
     a->shard = NGX_ERROR;
     a->look = look;
@@ -182,7 +182,7 @@ ngx_http_urlstore_post_create(ngx_http_request_t *r,
     a->most = NGX_HTTP_URLSTORE_POST_WAIT;
     a->timer.handler = ngx_http_urlstore_post_timer;
     a->timer.data = a;
-    a->timer.log = r->connection->log;
+    a->timer.log = ctx->r->connection->log;
 
     return a;
 }
@@ -207,7 +207,7 @@ ngx_http_urlstore_post_next(ngx_http_urlstore_post_t *a, ngx_uint_t *i)
 {
     ngx_http_urlstore_zone_t  *zone;
 
-    while ((zone = ngx_http_urlstore_shard_next(a->r, a->cluster, i))) {
+    while ((zone = ngx_http_urlstore_shard_next(a->ctx->r, a->cluster, i))) {
 
         if (a->shard == NGX_ERROR
             || (ngx_uint_t) a->shard == zone->conf.shard)
@@ -232,7 +232,7 @@ ngx_http_urlstore_post_wait(ngx_http_urlstore_post_t *a)
         return NGX_DECLINED;
     }
 
-    a->r->main->count++;
+    a->ctx->r->main->count++;
 
     ngx_add_timer(&a->timer, NGX_HTTP_URLSTORE_POST_TICK);
 
@@ -284,7 +284,7 @@ ngx_http_urlstore_post_give(ngx_http_urlstore_post_t *a,
         us_replicate_promote(life);
     }
 
-    ngx_log_error(NGX_LOG_NOTICE, a->r->connection->log, 0,
+    ngx_log_error(NGX_LOG_NOTICE, a->ctx->r->connection->log, 0,
                   "urlstore zone \"%V\": %s, by command", &zone->name,
                   ngx_http_urlstore_post_commands[a->command].does);
 
@@ -321,9 +321,7 @@ ngx_http_urlstore_post_later(ngx_http_urlstore_post_t *a,
     u_char          *p, text[US_SHARE_REASON + 128];
     us_life_info_t   info;
 
-    if (ngx_http_urlstore_retry_after(a->r, 1) != NGX_OK) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
+    ngx_http_urlstore_retry_after(a->ctx, 1);
 
     if (a->command == NGX_HTTP_URLSTORE_REBASE) {
         p = ngx_slprintf(text, text + sizeof(text), "has made no base, the "
@@ -340,7 +338,7 @@ ngx_http_urlstore_post_later(ngx_http_urlstore_post_t *a,
                          info.reason[0] ? ": " : "", info.reason);
     }
 
-    return ngx_http_urlstore_problem(a->r, NGX_HTTP_SERVICE_UNAVAILABLE, NULL,
+    return ngx_http_urlstore_problem(a->ctx, NGX_HTTP_SERVICE_UNAVAILABLE, NULL,
                                      "node %V of shard %uD %*s", &zone->node,
                                      zone->conf.shard, (size_t) (p - text),
                                      text);
@@ -357,11 +355,11 @@ ngx_http_urlstore_post_reply(ngx_http_urlstore_post_t *a)
     ngx_http_urlstore_zone_t       *zone;
     ngx_http_urlstore_post_zone_t  *z;
 
-    ctx = ngx_http_get_module_ctx(a->r, ngx_http_urlstore_module);
+    ctx = a->ctx;
 
-    ngx_http_urlstore_accept(a->r, US_FORMAT_JSON);
+    ngx_http_urlstore_accept(a->ctx, US_FORMAT_JSON);
 
-    if (ngx_http_urlstore_out_init(&ctx->out, a->r->pool, sizeof("[]\n")
+    if (ngx_http_urlstore_out_init(&ctx->out, a->ctx->r->pool, sizeof("[]\n")
                                    + a->zones.nelts
                                      * NGX_HTTP_URLSTORE_POST_LINE)
         != NGX_OK)
@@ -396,7 +394,7 @@ ngx_http_urlstore_post_reply(ngx_http_urlstore_post_t *a)
 
     ctx->out.pos = text ? p : ngx_sprintf(p, "]\n");
 
-    return ngx_http_urlstore_send(a->r);
+    return ngx_http_urlstore_send(a->ctx);
 }
 
 
@@ -447,15 +445,18 @@ ngx_http_urlstore_post_is(ngx_http_request_t *r, const ngx_str_t *name)
 /* promote, forget, rebase; NGX_DECLINED: the POST is none of them */
 
 static ngx_int_t
-ngx_http_urlstore_post_command(ngx_http_request_t *r)
+ngx_http_urlstore_post_command(ngx_http_urlstore_ctx_t *ctx)
 {
     u_char                         *p;
     ngx_int_t                       rc;
     ngx_uint_t                      i, command;
     const ngx_str_t                *name;
+    ngx_http_request_t             *r;
     ngx_http_urlstore_post_t       *a;
     ngx_http_urlstore_zone_t       *zone;
     ngx_http_urlstore_post_zone_t  *z;
+
+    r = ctx->r;
 
     for (command = 0; command < NGX_HTTP_URLSTORE_COMMANDS; command++) {
         name = &ngx_http_urlstore_post_commands[command].name;
@@ -475,7 +476,7 @@ ngx_http_urlstore_post_command(ngx_http_request_t *r)
         return rc;
     }
 
-    a = ngx_http_urlstore_post_create(r, ngx_http_urlstore_post_look);
+    a = ngx_http_urlstore_post_create(ctx, ngx_http_urlstore_post_look);
     if (a == NULL
         || ngx_array_init(&a->zones, r->pool, 4,
                           sizeof(ngx_http_urlstore_post_zone_t))
@@ -496,7 +497,7 @@ ngx_http_urlstore_post_command(ngx_http_request_t *r)
         && ngx_http_urlstore_post_only(a, p, r->args.data + r->args.len - p)
            != NGX_OK)
     {
-        return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
+        return ngx_http_urlstore_problem(ctx, NGX_HTTP_BAD_REQUEST, NULL,
                                          "\"%V\" is the number of a shard, or "
                                          "without a value", name);
     }
@@ -522,7 +523,7 @@ ngx_http_urlstore_post_command(ngx_http_request_t *r)
         return ngx_http_urlstore_post_look(a);
     }
 
-    return ngx_http_urlstore_problem(r, NGX_HTTP_CONFLICT,
+    return ngx_http_urlstore_problem(ctx, NGX_HTTP_CONFLICT,
                                      ngx_http_urlstore_post_commands[command]
                                          .reason,
                                      "no zone of this nginx is %s%s shard of "
@@ -539,21 +540,22 @@ ngx_http_urlstore_post_command(ngx_http_request_t *r)
 /* as the first shard answers GET /cluster; a router: the map of its file */
 
 static ngx_int_t
-ngx_http_urlstore_admin_get(ngx_http_request_t *r)
+ngx_http_urlstore_admin_get(ngx_http_urlstore_ctx_t *ctx)
 {
     us_life_t                     *life;
     ngx_uint_t                     i;
-    ngx_http_urlstore_ctx_t       *ctx;
+    ngx_http_request_t            *r;
     ngx_http_urlstore_loc_conf_t  *ulcf;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    r = ctx->r;
+
     ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
 
     i = 0;
     ctx->zone = ngx_http_urlstore_shard_next(r, ulcf->admin, &i);
 
     if (ctx->zone == NULL) {
-        return ngx_http_urlstore_cluster_show(r,
+        return ngx_http_urlstore_cluster_show(ctx,
                    ngx_http_urlstore_cluster_map(ulcf->admin,
                                                  r->connection->log));
     }
@@ -564,8 +566,8 @@ ngx_http_urlstore_admin_get(ngx_http_request_t *r)
     us_life_view(life, &ctx->view);
 
     return us_life_admits(life, US_WANTS_BY_ID)
-           ? ngx_http_urlstore_cluster_handler(r)
-           : ngx_http_urlstore_unready(r, ctx->zone, NULL);
+           ? ngx_http_urlstore_cluster_handler(ctx)
+           : ngx_http_urlstore_unready(ctx, ctx->zone, NULL);
 }
 
 
@@ -630,7 +632,8 @@ ngx_http_urlstore_admin_route(ngx_http_urlstore_post_t *a, char *err)
     const us_map_t  *map;
 
     map = a->shards ? NULL
-          : ngx_http_urlstore_cluster_map(a->cluster, a->r->connection->log);
+          : ngx_http_urlstore_cluster_map(a->cluster,
+                                          a->ctx->r->connection->log);
 
     if (map && us_map_follows(map, a->map, err, NGX_MAX_ERROR_STR) != 0) {
         return NGX_DECLINED;
@@ -774,7 +777,7 @@ ngx_http_urlstore_admin_file(ngx_http_urlstore_post_t *a, char *err)
     name = (u_char *) strrchr((char *) dir.data, '/') + 1;
     dir.len = name - dir.data;
 
-    tmp = ngx_pnalloc(a->r->pool, a->cluster->path.len + 32);
+    tmp = ngx_pnalloc(a->ctx->r->pool, a->cluster->path.len + 32);
     if (tmp == NULL) {
         (void) ngx_sprintf((u_char *) err, "out of memory%Z");
         return NGX_ERROR;
@@ -804,7 +807,8 @@ ngx_http_urlstore_admin_file(ngx_http_urlstore_post_t *a, char *err)
     /* it is looked at once more, whatever the second is */
 
     a->cluster->looked = 0;
-    (void) ngx_http_urlstore_cluster_map(a->cluster, a->r->connection->log);
+    (void) ngx_http_urlstore_cluster_map(a->cluster,
+                                         a->ctx->r->connection->log);
 
     return NGX_OK;
 }
@@ -816,15 +820,14 @@ static ngx_int_t
 ngx_http_urlstore_admin_look(ngx_http_urlstore_post_t *a)
 {
     ngx_int_t                 rc;
-    ngx_http_request_t       *r;
     ngx_http_urlstore_ctx_t  *ctx;
     char                      err[NGX_MAX_ERROR_STR];
 
-    r = a->r;
+    ctx = a->ctx;
     rc = a->adopted ? NGX_OK : ngx_http_urlstore_admin_adopt(a, err);
 
     if (rc == NGX_DECLINED) {
-        return ngx_http_urlstore_problem(r, NGX_HTTP_CONFLICT,
+        return ngx_http_urlstore_problem(ctx, NGX_HTTP_CONFLICT,
                                          "\"reason\":\"map\"", "the map is "
                                          "refused: %s", err);
     }
@@ -834,17 +837,16 @@ ngx_http_urlstore_admin_look(ngx_http_urlstore_post_t *a)
     if (rc == NGX_OK && (a->check || ngx_http_urlstore_admin_durable(a))) {
 
         if (!a->check && ngx_http_urlstore_admin_file(a, err) != NGX_OK) {
-            return ngx_http_urlstore_problem(r,
+            return ngx_http_urlstore_problem(ctx,
                                              NGX_HTTP_INTERNAL_SERVER_ERROR,
                                              NULL, "the map could not be "
                                              "written to \"%V\": %s",
                                              &a->cluster->path, err);
         }
 
-        ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
         ctx->status = NGX_HTTP_NO_CONTENT;
 
-        return ngx_http_urlstore_send(r);
+        return ngx_http_urlstore_send(ctx);
     }
 
     if (rc != NGX_BUSY && !a->check) {
@@ -855,18 +857,18 @@ ngx_http_urlstore_admin_look(ngx_http_urlstore_post_t *a)
         }
     }
 
-    if (ngx_http_urlstore_retry_after(r, 1) != NGX_OK
-        || (rc == NGX_BUSY && ngx_http_urlstore_untouched(r) != NGX_OK))
-    {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    ngx_http_urlstore_retry_after(ctx, 1);
+
+    if (rc == NGX_BUSY) {
+        ngx_http_urlstore_untouched(ctx);
     }
 
     return rc == NGX_BUSY
-           ? ngx_http_urlstore_problem(r, NGX_HTTP_SERVICE_UNAVAILABLE,
+           ? ngx_http_urlstore_problem(ctx, NGX_HTTP_SERVICE_UNAVAILABLE,
                                        "\"reason\":\"standby\"", "this node is "
                                        "a standby: it gets the map from the "
                                        "primary of its shard")
-           : ngx_http_urlstore_problem(r, NGX_HTTP_SERVICE_UNAVAILABLE, NULL,
+           : ngx_http_urlstore_problem(ctx, NGX_HTTP_SERVICE_UNAVAILABLE, NULL,
                                        "a shard of this nginx is not ready, "
                                        "or its disk is late; the map may be "
                                        "posted again");
@@ -874,18 +876,21 @@ ngx_http_urlstore_admin_look(ngx_http_urlstore_post_t *a)
 
 
 static ngx_int_t
-ngx_http_urlstore_admin_post(ngx_http_request_t *r)
+ngx_http_urlstore_admin_post(ngx_http_urlstore_ctx_t *ctx)
 {
+    char                       err[NGX_MAX_ERROR_STR];
     us_str_t                   text;
     ngx_int_t                  rc;
     ngx_str_t                  value;
+    ngx_http_request_t        *r;
     ngx_http_urlstore_post_t  *a;
-    char                       err[NGX_MAX_ERROR_STR];
+
+    r = ctx->r;
 
     rc = ngx_http_urlstore_admin_text(r, &text);
 
     if (rc == NGX_DECLINED) {
-        return ngx_http_urlstore_problem(r, NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
+        return ngx_http_urlstore_problem(ctx, NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
                                          NULL, "a map has at most %ui bytes",
                                          (ngx_uint_t) US_MAP_TEXT_MAX);
     }
@@ -894,7 +899,7 @@ ngx_http_urlstore_admin_post(ngx_http_request_t *r)
         return rc;
     }
 
-    a = ngx_http_urlstore_post_create(r, ngx_http_urlstore_admin_look);
+    a = ngx_http_urlstore_post_create(ctx, ngx_http_urlstore_admin_look);
     if (a == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
@@ -908,7 +913,7 @@ ngx_http_urlstore_admin_post(ngx_http_request_t *r)
     if (rc == NGX_OK
         && ngx_http_urlstore_post_only(a, value.data, value.len) != NGX_OK)
     {
-        return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
+        return ngx_http_urlstore_problem(ctx, NGX_HTTP_BAD_REQUEST, NULL,
                                          "\"shard\" is the number of a "
                                          "shard");
     }
@@ -917,7 +922,7 @@ ngx_http_urlstore_admin_post(ngx_http_request_t *r)
     a->map = us_map_read(text, err, sizeof(err));
 
     if (a->map == NULL) {
-        return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL, "%s",
+        return ngx_http_urlstore_problem(ctx, NGX_HTTP_BAD_REQUEST, NULL, "%s",
                                          err);
     }
 
@@ -928,24 +933,29 @@ ngx_http_urlstore_admin_post(ngx_http_request_t *r)
 static void
 ngx_http_urlstore_admin_body(ngx_http_request_t *r)
 {
-    ngx_http_finalize_request(r, ngx_http_urlstore_admin_post(r));
+    ngx_http_urlstore_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+
+    ngx_http_finalize_request(r, ngx_http_urlstore_admin_post(ctx));
 }
 
 
 /* a map, by POST */
 
 static ngx_int_t
-ngx_http_urlstore_admin_read(ngx_http_request_t *r)
+ngx_http_urlstore_admin_read(ngx_http_urlstore_ctx_t *ctx)
 {
     ngx_int_t  rc;
 
-    rc = ngx_http_urlstore_args(r, "shard check");
+    rc = ngx_http_urlstore_args(ctx, "shard check");
 
     if (rc != NGX_DECLINED) {
         return rc;
     }
 
-    rc = ngx_http_read_client_request_body(r, ngx_http_urlstore_admin_body);
+    rc = ngx_http_read_client_request_body(ctx->r,
+                                           ngx_http_urlstore_admin_body);
 
     return rc >= NGX_HTTP_SPECIAL_RESPONSE ? rc : NGX_DONE;
 }
@@ -954,23 +964,24 @@ ngx_http_urlstore_admin_read(ngx_http_request_t *r)
 static ngx_int_t
 ngx_http_urlstore_admin_handler(ngx_http_request_t *r)
 {
-    ngx_int_t  rc;
-    ngx_str_t  allow;
+    ngx_int_t                 rc;
+    ngx_http_urlstore_ctx_t  *ctx;
 
-    if (ngx_http_urlstore_ctx(r) == NULL) {
+    ctx = ngx_http_urlstore_ctx(r);
+    if (ctx == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    rc = ngx_http_urlstore_origin(r, NGX_HTTP_POST);
+    rc = ngx_http_urlstore_origin(ctx, NGX_HTTP_POST);
 
     if (rc != NGX_DECLINED) {
         return rc;
     }
 
     if (r->method == NGX_HTTP_POST) {
-        rc = ngx_http_urlstore_post_command(r);
+        rc = ngx_http_urlstore_post_command(ctx);
 
-        return rc == NGX_DECLINED ? ngx_http_urlstore_admin_read(r) : rc;
+        return rc == NGX_DECLINED ? ngx_http_urlstore_admin_read(ctx) : rc;
     }
 
     if (r->method & (NGX_HTTP_GET|NGX_HTTP_HEAD)) {
@@ -980,18 +991,14 @@ ngx_http_urlstore_admin_handler(ngx_http_request_t *r)
             return rc;
         }
 
-        return ngx_http_urlstore_admin_get(r);
+        return ngx_http_urlstore_admin_get(ctx);
     }
 
-    ngx_str_set(&allow, "GET, HEAD, POST");
+    ngx_http_urlstore_header_text(ctx, "Allow", "GET, HEAD, POST");
 
-    if (ngx_http_urlstore_header(r, "Allow", &allow) != NGX_OK) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    return ngx_http_urlstore_problem(r, NGX_HTTP_NOT_ALLOWED, NULL,
+    return ngx_http_urlstore_problem(ctx, NGX_HTTP_NOT_ALLOWED, NULL,
                                      "the method is not allowed; allowed are "
-                                     "%V", &allow);
+                                     "GET, HEAD, POST");
 }
 
 
@@ -1030,15 +1037,12 @@ ngx_http_urlstore_cluster_admin(ngx_conf_t *cf, ngx_command_t *cmd,
 /* GET /cluster of a shard */
 
 ngx_int_t
-ngx_http_urlstore_cluster_handler(ngx_http_request_t *r)
+ngx_http_urlstore_cluster_handler(ngx_http_urlstore_ctx_t *ctx)
 {
-    const us_map_t           *map;
-    ngx_http_urlstore_ctx_t  *ctx;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    const us_map_t  *map;
 
     if (ctx->zone->cluster == NULL) {
-        return ngx_http_urlstore_problem(r, NGX_HTTP_NOT_FOUND, NULL,
+        return ngx_http_urlstore_problem(ctx, NGX_HTTP_NOT_FOUND, NULL,
                                          "the zone is no shard of a cluster");
     }
 
@@ -1051,28 +1055,26 @@ ngx_http_urlstore_cluster_handler(ngx_http_request_t *r)
 
     ctx->lsn = us_store_published(ctx->zone->store);
 
-    return ngx_http_urlstore_cluster_show(r, map);
+    return ngx_http_urlstore_cluster_show(ctx, map);
 }
 
 
 ngx_int_t
-ngx_http_urlstore_cluster_show(ngx_http_request_t *r, const us_map_t *map)
+ngx_http_urlstore_cluster_show(ngx_http_urlstore_ctx_t *ctx,
+    const us_map_t *map)
 {
-    u_char                   *p;
-    ngx_str_t                 etag;
-    ngx_http_urlstore_ctx_t  *ctx;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    u_char    *p;
+    ngx_str_t  etag;
 
     if (map == NULL) {
-        return ngx_http_urlstore_problem(r, NGX_HTTP_NOT_FOUND, NULL,
+        return ngx_http_urlstore_problem(ctx, NGX_HTTP_NOT_FOUND, NULL,
                                          "there is no map so far");
     }
 
-    p = ngx_pnalloc(r->pool, NGX_INT64_LEN + 35);
+    p = ngx_pnalloc(ctx->r->pool, NGX_INT64_LEN + 35);
 
     if (p == NULL
-        || ngx_http_urlstore_out_init(&ctx->out, r->pool, map->text.len)
+        || ngx_http_urlstore_out_init(&ctx->out, ctx->r->pool, map->text.len)
            != NGX_OK)
     {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
@@ -1084,14 +1086,12 @@ ngx_http_urlstore_cluster_show(ngx_http_request_t *r, const us_map_t *map)
     *p++ = '"';
     etag.len = p - etag.data;
 
-    if (ngx_http_urlstore_etag(r, &etag) != NGX_OK) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
+    ngx_http_urlstore_etag(ctx, &etag);
 
     ctx->out.pos = ngx_cpymem(ctx->out.pos, map->text.data, map->text.len);
 
     ngx_http_urlstore_type(ctx, US_FORMAT_JSON);
 
-    return ctx->zone ? ngx_http_urlstore_reply_when(r, ngx_http_urlstore_send)
-                     : ngx_http_urlstore_send(r);
+    return ctx->zone ? ngx_http_urlstore_reply_when(ctx, ngx_http_urlstore_send)
+                     : ngx_http_urlstore_send(ctx);
 }

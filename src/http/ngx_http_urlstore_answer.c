@@ -208,7 +208,7 @@ ngx_http_urlstore_answer(ngx_http_urlstore_batch_t *batch,
         || ctx->processed == 0)
     {
         if (ngx_http_urlstore_answer_record(batch, e, answer) != NGX_OK) {
-            return ngx_http_urlstore_fault(batch->r,
+            return ngx_http_urlstore_fault(batch->ctx,
                                            NGX_HTTP_INTERNAL_SERVER_ERROR,
                                            "no memory for the reply");
         }
@@ -230,7 +230,7 @@ ngx_http_urlstore_answer(ngx_http_urlstore_batch_t *batch,
         batch->over = 1;
         batch->long_reply = 1;
 
-        (void) ngx_http_urlstore_fault(batch->r,
+        (void) ngx_http_urlstore_fault(batch->ctx,
                                        NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
                                        "the answers have more than %uz bytes "
                                        "(urlstore_max_reply): send fewer "
@@ -316,7 +316,7 @@ ngx_http_urlstore_answer_remember(ngx_http_urlstore_batch_t *batch,
 
     len = (rec.text == US_ANSWER_URL) ? rec.text_len : 0;
 
-    text = ngx_pnalloc(batch->r->pool, len + rec.ref_len + 1);
+    text = ngx_pnalloc(batch->ctx->r->pool, len + rec.ref_len + 1);
     if (text == NULL) {
         return NGX_ERROR;
     }
@@ -352,7 +352,7 @@ ngx_http_urlstore_answer_begin(ngx_http_urlstore_batch_t *batch,
 
 
 static ngx_int_t
-ngx_http_urlstore_answer_produce(ngx_http_request_t *r,
+ngx_http_urlstore_answer_produce(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_out_t *out)
 {
     us_str_t                    text, ref;
@@ -360,10 +360,8 @@ ngx_http_urlstore_answer_produce(ngx_http_request_t *r,
     ngx_buf_t                  *b;
     ngx_uint_t                  looked;
     us_answer_record_t          rec;
-    ngx_http_urlstore_ctx_t    *ctx;
     ngx_http_urlstore_batch_t  *batch;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
     batch = ctx->data;
     looked = 0;
 
@@ -444,19 +442,19 @@ ngx_http_urlstore_answer_produce(ngx_http_request_t *r,
 ngx_int_t
 ngx_http_urlstore_answer_reply(ngx_http_urlstore_batch_t *batch)
 {
-    ngx_http_request_t  *r;
+    ngx_http_urlstore_ctx_t  *ctx;
 
-    r = batch->r;
+    ctx = batch->ctx;
 
     if (batch->long_reply) {
-        return ngx_http_urlstore_stream(r, ngx_http_urlstore_answer_produce);
+        return ngx_http_urlstore_stream(ctx, ngx_http_urlstore_answer_produce);
     }
 
-    if (ngx_http_urlstore_answer_produce(r, &batch->ctx->out) != NGX_OK) {
+    if (ngx_http_urlstore_answer_produce(ctx, &ctx->out) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    return ngx_http_urlstore_reply_when(r, ngx_http_urlstore_send);
+    return ngx_http_urlstore_reply_when(ctx, ngx_http_urlstore_send);
 }
 
 

@@ -17,12 +17,12 @@
 
 
 ngx_int_t
-ngx_http_urlstore_args(ngx_http_request_t *r, const char *known)
+ngx_http_urlstore_args(ngx_http_urlstore_ctx_t *ctx, const char *known)
 {
     us_str_t         name;
     us_args_fault_t  fault;
 
-    fault = us_args_check(ngx_http_urlstore_str(&r->args), known, &name);
+    fault = us_args_check(ngx_http_urlstore_str(&ctx->r->args), known, &name);
 
     switch (fault) {
 
@@ -30,7 +30,7 @@ ngx_http_urlstore_args(ngx_http_request_t *r, const char *known)
         return NGX_DECLINED;
 
     case US_ARGS_UNKNOWN:
-        return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
+        return ngx_http_urlstore_problem(ctx, NGX_HTTP_BAD_REQUEST, NULL,
                                          "unknown query argument \"%*s\"; "
                                          "allowed are: %s",
                                          ngx_min(name.len,
@@ -38,7 +38,7 @@ ngx_http_urlstore_args(ngx_http_request_t *r, const char *known)
                                          name.data, *known ? known : "none");
 
     case US_ARGS_FLAG:
-        return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
+        return ngx_http_urlstore_problem(ctx, NGX_HTTP_BAD_REQUEST, NULL,
                                          "the query argument \"%*s\" is a "
                                          "flag; its value is 1 or 0",
                                          ngx_min(name.len,
@@ -46,7 +46,7 @@ ngx_http_urlstore_args(ngx_http_request_t *r, const char *known)
                                          name.data);
 
     default:
-        return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
+        return ngx_http_urlstore_problem(ctx, NGX_HTTP_BAD_REQUEST, NULL,
                                          "the query argument \"%*s\" %s",
                                          name.len, name.data,
                                          fault == US_ARGS_TWICE
@@ -90,13 +90,13 @@ ngx_http_urlstore_flag(ngx_http_request_t *r, const char *name)
 
 
 ngx_int_t
-ngx_http_urlstore_urls_number(ngx_http_request_t *r, const char *name,
+ngx_http_urlstore_urls_number(ngx_http_urlstore_ctx_t *ctx, const char *name,
     uint64_t least, uint64_t *n)
 {
     ngx_int_t  rc;
     ngx_str_t  value;
 
-    rc = ngx_http_urlstore_arg(r, name, &value);
+    rc = ngx_http_urlstore_arg(ctx->r, name, &value);
 
     if (rc != NGX_OK) {
         return rc == NGX_DECLINED ? NGX_DECLINED
@@ -106,7 +106,7 @@ ngx_http_urlstore_urls_number(ngx_http_request_t *r, const char *name,
     if (us_id_parse(ngx_http_urlstore_str(&value), n) != US_ID_OK
         || *n < least)
     {
-        return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
+        return ngx_http_urlstore_problem(ctx, NGX_HTTP_BAD_REQUEST, NULL,
                                          "invalid \"%s\" \"%*s\"; a decimal "
                                          "number, %uL or more, is expected",
                                          name, ngx_min(value.len, 100),
@@ -120,18 +120,16 @@ ngx_http_urlstore_urls_number(ngx_http_request_t *r, const char *name,
 /* NGX_DECLINED: the zone keeps claims; else the reply has been sent */
 
 ngx_int_t
-ngx_http_urlstore_claims(ngx_http_request_t *r, const char *what,
+ngx_http_urlstore_claims(ngx_http_urlstore_ctx_t *ctx, const char *what,
     uint64_t *least, uint64_t *most)
 {
-    ngx_http_urlstore_ctx_t   *ctx;
     ngx_http_urlstore_zone_t  *zone;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
     zone = ctx->zone;
 
     if (!us_life_recent(&zone->life)) {
         us_tally_add(zone->tally, US_N_UNREADY, 1);
-        return ngx_http_urlstore_unready(r, zone, NULL);
+        return ngx_http_urlstore_unready(ctx, zone, NULL);
     }
 
     *least = us_store_revisit(zone->store);
@@ -143,15 +141,13 @@ ngx_http_urlstore_claims(ngx_http_request_t *r, const char *what,
 
     if (zone->life.conf.store.revisit) {
 
-        if (ngx_http_urlstore_retry_after(r, 1) != NGX_OK) {
-            return NGX_HTTP_INTERNAL_SERVER_ERROR;
-        }
+        ngx_http_urlstore_retry_after(ctx, 1);
 
-        return ngx_http_urlstore_problem(r, NGX_HTTP_SERVICE_UNAVAILABLE, NULL,
-                                         "claims are being added");
+        return ngx_http_urlstore_problem(ctx, NGX_HTTP_SERVICE_UNAVAILABLE,
+                                         NULL, "claims are being added");
     }
 
-    return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
+    return ngx_http_urlstore_problem(ctx, NGX_HTTP_BAD_REQUEST, NULL,
                                      "\"%s\" is not allowed: the zone keeps no "
                                      "claims (revisit=UNIT of urlstore_zone)",
                                      what);
@@ -159,21 +155,18 @@ ngx_http_urlstore_claims(ngx_http_request_t *r, const char *what,
 
 
 ngx_int_t
-ngx_http_urlstore_times(ngx_http_request_t *r, ngx_uint_t *times)
+ngx_http_urlstore_times(ngx_http_urlstore_ctx_t *ctx, ngx_uint_t *times)
 {
-    uint64_t                  least, most;
-    ngx_int_t                 rc;
-    ngx_http_urlstore_ctx_t  *ctx;
+    uint64_t   least, most;
+    ngx_int_t  rc;
 
     *times = 0;
 
-    if (!ngx_http_urlstore_flag(r, "times")) {
+    if (!ngx_http_urlstore_flag(ctx->r, "times")) {
         return NGX_DECLINED;
     }
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
-    rc = ctx->zone->kind->claims(r, "times", &least, &most);
+    rc = ctx->zone->kind->claims(ctx, "times", &least, &most);
     *times = (rc == NGX_DECLINED);
 
     return rc;
@@ -181,27 +174,24 @@ ngx_http_urlstore_times(ngx_http_request_t *r, ngx_uint_t *times)
 
 
 ngx_int_t
-ngx_http_urlstore_older(ngx_http_request_t *r, uint32_t *units)
+ngx_http_urlstore_older(ngx_http_urlstore_ctx_t *ctx, uint32_t *units)
 {
-    u_char                    *p;
-    uint64_t                   s, unit, max;
-    ngx_int_t                  rc;
-    ngx_str_t                  value;
-    ngx_http_urlstore_ctx_t   *ctx;
-    u_char                     least[US_TIME_TEXT + 1];
-    u_char                     most[US_TIME_TEXT + 1];
+    u_char    *p;
+    uint64_t   s, unit, max;
+    ngx_int_t  rc;
+    ngx_str_t  value;
+    u_char     least[US_TIME_TEXT + 1];
+    u_char     most[US_TIME_TEXT + 1];
 
     *units = 0;
 
-    rc = ngx_http_urlstore_arg(r, "older", &value);
+    rc = ngx_http_urlstore_arg(ctx->r, "older", &value);
 
     if (rc != NGX_OK) {
         return rc == NGX_ERROR ? NGX_HTTP_INTERNAL_SERVER_ERROR : NGX_DECLINED;
     }
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
-    rc = ctx->zone->kind->claims(r, "older", &unit, &max);
+    rc = ctx->zone->kind->claims(ctx, "older", &unit, &max);
 
     if (rc != NGX_DECLINED) {
         return rc;
@@ -219,7 +209,7 @@ ngx_http_urlstore_older(ngx_http_request_t *r, uint32_t *units)
     p = us_time_put(most, max);
     *p = '\0';
 
-    return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
+    return ngx_http_urlstore_problem(ctx, NGX_HTTP_BAD_REQUEST, NULL,
                                      "invalid \"older\" value \"%*s\"; use a "
                                      "duration from %s to %s, such as 90m, 12h "
                                      "or 30d",
@@ -232,7 +222,7 @@ ngx_http_urlstore_older(ngx_http_request_t *r, uint32_t *units)
 /* *at: now, if there is no at=; 0: clear=1 */
 
 ngx_int_t
-ngx_http_urlstore_claim_time(ngx_http_request_t *r, ngx_uint_t clear,
+ngx_http_urlstore_claim_time(ngx_http_urlstore_ctx_t *ctx, ngx_uint_t clear,
     uint64_t *at)
 {
     ngx_int_t  rc;
@@ -240,14 +230,14 @@ ngx_http_urlstore_claim_time(ngx_http_request_t *r, ngx_uint_t clear,
 
     *at = clear ? 0 : ngx_time();
 
-    rc = ngx_http_urlstore_arg(r, "at", &value);
+    rc = ngx_http_urlstore_arg(ctx->r, "at", &value);
 
     if (rc != NGX_OK) {
         return rc == NGX_ERROR ? NGX_HTTP_INTERNAL_SERVER_ERROR : NGX_DECLINED;
     }
 
     if (clear) {
-        return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
+        return ngx_http_urlstore_problem(ctx, NGX_HTTP_BAD_REQUEST, NULL,
                                          "the query has \"at\" and \"clear\"; "
                                          "one of them is allowed");
     }
@@ -256,7 +246,7 @@ ngx_http_urlstore_claim_time(ngx_http_request_t *r, ngx_uint_t clear,
         return NGX_DECLINED;
     }
 
-    return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
+    return ngx_http_urlstore_problem(ctx, NGX_HTTP_BAD_REQUEST, NULL,
                                      "invalid \"at\" value \"%*s\"; use "
                                      "seconds since 1970, or a time such as "
                                      "2026-11-22T08:28:18Z",

@@ -9,48 +9,42 @@
 #include "ngx_http_urlstore_cluster.h"
 
 
-static ngx_int_t ngx_http_urlstore_batch_run(ngx_http_request_t *r);
+static ngx_int_t ngx_http_urlstore_batch_run(ngx_http_urlstore_ctx_t *ctx);
 
 
 ngx_int_t
-ngx_http_urlstore_add_handler(ngx_http_request_t *r)
+ngx_http_urlstore_add_handler(ngx_http_urlstore_ctx_t *ctx)
 {
     ngx_int_t  rc;
 
-    ngx_http_urlstore_ctx_t  *ctx;
-
-    rc = ngx_http_urlstore_quota_test(r);
+    rc = ngx_http_urlstore_quota_test(ctx);
 
     if (rc == NGX_HTTP_TOO_MANY_REQUESTS) {
-        ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-        return ngx_http_urlstore_problem(r, rc, NULL, "%V", &ctx->fault);
+        return ngx_http_urlstore_problem(ctx, rc, NULL, "%V", &ctx->fault);
     }
 
     if (rc != NGX_DECLINED) {
         return rc;
     }
 
-    return ngx_http_urlstore_batch(r, NGX_HTTP_URLSTORE_ADD, 0, 0);
+    return ngx_http_urlstore_batch(ctx, NGX_HTTP_URLSTORE_ADD, 0, 0);
 }
 
 
 ngx_int_t
-ngx_http_urlstore_seen_handler(ngx_http_request_t *r)
+ngx_http_urlstore_seen_handler(ngx_http_urlstore_ctx_t *ctx)
 {
-    return ngx_http_urlstore_batch(r, NGX_HTTP_URLSTORE_SEEN, 0, 0);
+    return ngx_http_urlstore_batch(ctx, NGX_HTTP_URLSTORE_SEEN, 0, 0);
 }
 
 
 /* POST and DELETE /mark/NAME: one-bit marks of ids and URLs */
 
 ngx_int_t
-ngx_http_urlstore_mark_handler(ngx_http_request_t *r)
+ngx_http_urlstore_mark_handler(ngx_http_urlstore_ctx_t *ctx)
 {
-    int                       mark;
-    us_str_t                  name;
-    ngx_http_urlstore_ctx_t  *ctx;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    int       mark;
+    us_str_t  name;
 
     name.data = ctx->tail.data;
     name.len = ctx->tail.len;
@@ -58,34 +52,31 @@ ngx_http_urlstore_mark_handler(ngx_http_request_t *r)
     mark = us_store_mark_number(ctx->zone->store, name);
 
     if (mark == -1) {
-        return ngx_http_urlstore_mark_none(r, NGX_HTTP_NOT_FOUND, name);
+        return ngx_http_urlstore_mark_none(ctx, NGX_HTTP_NOT_FOUND, name);
     }
 
-    return ngx_http_urlstore_batch(r, NGX_HTTP_URLSTORE_MARK, mark,
-                                   r->method == NGX_HTTP_DELETE
-                                   || ngx_http_urlstore_flag(r, "clear"));
+    return ngx_http_urlstore_batch(ctx, NGX_HTTP_URLSTORE_MARK, mark,
+                                   ctx->r->method == NGX_HTTP_DELETE
+                                   || ngx_http_urlstore_flag(ctx->r, "clear"));
 }
 
 
 /* POST /claim: ids and URLs are claimed; or given back, by clear=1 */
 
 ngx_int_t
-ngx_http_urlstore_claim_handler(ngx_http_request_t *r)
+ngx_http_urlstore_claim_handler(ngx_http_urlstore_ctx_t *ctx)
 {
-    uint64_t                  least, most;
-    ngx_int_t                 rc;
-    ngx_http_urlstore_ctx_t  *ctx;
+    uint64_t   least, most;
+    ngx_int_t  rc;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
-    rc = ctx->zone->kind->claims(r, "claim", &least, &most);
+    rc = ctx->zone->kind->claims(ctx, "claim", &least, &most);
 
     if (rc != NGX_DECLINED) {
         return rc;
     }
 
-    return ngx_http_urlstore_batch(r, NGX_HTTP_URLSTORE_CLAIM, 0,
-                                   ngx_http_urlstore_flag(r, "clear"));
+    return ngx_http_urlstore_batch(ctx, NGX_HTTP_URLSTORE_CLAIM, 0,
+                                   ngx_http_urlstore_flag(ctx->r, "clear"));
 }
 
 
@@ -132,15 +123,15 @@ ngx_http_urlstore_batch_cleanup(void *data)
 
 
 static ngx_http_urlstore_batch_t *
-ngx_http_urlstore_batch_create(ngx_http_request_t *r,
+ngx_http_urlstore_batch_create(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_action_t action)
 {
     ngx_http_cleanup_t         *end;
     ngx_pool_cleanup_t         *cln;
-    ngx_http_urlstore_ctx_t    *ctx;
+    ngx_http_request_t         *r;
     ngx_http_urlstore_batch_t  *batch;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    r = ctx->r;
 
     batch = ngx_pcalloc(r->pool, sizeof(ngx_http_urlstore_batch_t));
     cln = ngx_pool_cleanup_add(r->pool, 0);
@@ -152,7 +143,6 @@ ngx_http_urlstore_batch_create(ngx_http_request_t *r,
         return NULL;
     }
 
-    batch->r = r;
     batch->ctx = ctx;
     batch->conf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
     batch->action = action;
@@ -200,16 +190,16 @@ ngx_http_urlstore_batch_claims(ngx_http_urlstore_batch_t *batch)
     }
 
     if (batch->action == NGX_HTTP_URLSTORE_CLAIM) {
-        return ngx_http_urlstore_claim_time(batch->r, batch->clear,
+        return ngx_http_urlstore_claim_time(batch->ctx, batch->clear,
                                             &batch->at_time);
     }
 
     times = 0;
 
-    rc = ngx_http_urlstore_older(batch->r, &batch->older);
+    rc = ngx_http_urlstore_older(batch->ctx, &batch->older);
 
     if (rc == NGX_DECLINED) {
-        rc = ngx_http_urlstore_times(batch->r, &times);
+        rc = ngx_http_urlstore_times(batch->ctx, &times);
     }
 
     if (rc != NGX_DECLINED) {
@@ -239,7 +229,7 @@ ngx_http_urlstore_batch_options(ngx_http_urlstore_batch_t *batch)
     ngx_str_t            value;
     ngx_http_request_t  *r;
 
-    r = batch->r;
+    r = batch->ctx->r;
 
     if (r->args.len == 0) {
         return NGX_DECLINED;
@@ -254,7 +244,7 @@ ngx_http_urlstore_batch_options(ngx_http_urlstore_batch_t *batch)
                           && ngx_http_urlstore_flag(r, "same");
 
     if (batch->answers.sites) {
-        rc = ngx_http_urlstore_shard_sites(r, "sites");
+        rc = ngx_http_urlstore_shard_sites(batch->ctx, "sites");
 
         if (rc != NGX_DECLINED) {
             return rc;
@@ -271,7 +261,8 @@ ngx_http_urlstore_batch_options(ngx_http_urlstore_batch_t *batch)
 
     if (rc == NGX_OK) {
         if (value.len != 3 || ngx_strncmp(value.data, "new", 3) != 0) {
-            return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
+            return ngx_http_urlstore_problem(batch->ctx, NGX_HTTP_BAD_REQUEST,
+                                             NULL,
                                              "unknown \"only\" value \"%*s\"; "
                                              "use new",
                                              ngx_min(value.len, 100),
@@ -306,7 +297,7 @@ ngx_http_urlstore_batch_options(ngx_http_urlstore_batch_t *batch)
 static void
 ngx_http_urlstore_batch_format(ngx_http_urlstore_batch_t *batch)
 {
-    ngx_http_urlstore_accept(batch->r, batch->query ? US_FORMAT_JSON
+    ngx_http_urlstore_accept(batch->ctx, batch->query ? US_FORMAT_JSON
                              : ngx_http_urlstore_body_format(batch->ctx));
 
     if (batch->query || batch->ctx->format != US_FORMAT_TEXT) {
@@ -324,7 +315,7 @@ ngx_http_urlstore_batch_read(ngx_http_urlstore_batch_t *batch)
     us_input_item_t  item;
 
     do {
-        rc = ngx_http_urlstore_body_item(batch->r, &item);
+        rc = ngx_http_urlstore_body_item(batch->ctx, &item);
 
         if (rc != NGX_OK) {
             break;
@@ -357,7 +348,7 @@ ngx_http_urlstore_batch_room(ngx_http_urlstore_batch_t *batch)
 {
     ngx_int_t  rc;
 
-    rc = ngx_http_urlstore_room_when(batch->r,
+    rc = ngx_http_urlstore_room_when(batch->ctx,
                                      batch->query ? ngx_http_urlstore_batch_run
                                                 : ngx_http_urlstore_body_run);
 
@@ -365,7 +356,7 @@ ngx_http_urlstore_batch_room(ngx_http_urlstore_batch_t *batch)
         return rc;
     }
 
-    batch->end = ngx_http_urlstore_fault(batch->r,
+    batch->end = ngx_http_urlstore_fault(batch->ctx,
                                          NGX_HTTP_SERVICE_UNAVAILABLE,
                                          "the disk refuses writes");
 
@@ -376,13 +367,11 @@ ngx_http_urlstore_batch_room(ngx_http_urlstore_batch_t *batch)
 /* of the body: see ngx_http_urlstore_body() */
 
 static ngx_int_t
-ngx_http_urlstore_batch_run(ngx_http_request_t *r)
+ngx_http_urlstore_batch_run(ngx_http_urlstore_ctx_t *ctx)
 {
     ngx_int_t                   rc;
-    ngx_http_urlstore_ctx_t    *ctx;
     ngx_http_urlstore_batch_t  *batch;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
     batch = ctx->data;
 
     /*
@@ -422,14 +411,14 @@ ngx_http_urlstore_batch_query(ngx_http_urlstore_batch_t *batch,
     us_input_item_t      in;
     ngx_http_request_t  *r;
 
-    r = batch->r;
+    r = batch->ctx->r;
 
     /* a subrequest, such as that of auth_request, has the main one's headers */
 
     if (r == r->main
         && (r->headers_in.content_length_n > 0 || r->headers_in.chunked))
     {
-        return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
+        return ngx_http_urlstore_problem(batch->ctx, NGX_HTTP_BAD_REQUEST, NULL,
                                          "the request has a \"url\" in the "
                                          "query and a body; one of them is "
                                          "allowed");
@@ -461,19 +450,22 @@ ngx_http_urlstore_batch_query(ngx_http_urlstore_batch_t *batch,
         batch->end = NGX_DONE;
     }
 
-    return ngx_http_urlstore_batch_run(r);
+    return ngx_http_urlstore_batch_run(batch->ctx);
 }
 
 
 ngx_int_t
-ngx_http_urlstore_batch(ngx_http_request_t *r,
+ngx_http_urlstore_batch(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_action_t action, ngx_uint_t mark, ngx_uint_t clear)
 {
     ngx_int_t                   rc;
     ngx_str_t                   url;
+    ngx_http_request_t         *r;
     ngx_http_urlstore_batch_t  *batch;
 
-    batch = ngx_http_urlstore_batch_create(r, action);
+    r = ctx->r;
+
+    batch = ngx_http_urlstore_batch_create(ctx, action);
     if (batch == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
@@ -507,11 +499,11 @@ ngx_http_urlstore_batch(ngx_http_request_t *r,
     }
 
     if (r->method & (NGX_HTTP_GET|NGX_HTTP_HEAD)) {
-        return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
+        return ngx_http_urlstore_problem(ctx, NGX_HTTP_BAD_REQUEST, NULL,
                                          "the query has no \"url\"");
     }
 
-    return ngx_http_urlstore_body(r, ngx_http_urlstore_of_ids(action)
+    return ngx_http_urlstore_body(ctx, ngx_http_urlstore_of_ids(action)
                                      ? NGX_HTTP_URLSTORE_OR_IDS
                                      : NGX_HTTP_URLSTORE_NO_IDS,
                                   ngx_http_urlstore_batch_run);
@@ -524,14 +516,12 @@ ngx_http_urlstore_batch(ngx_http_request_t *r,
  */
 
 static ngx_int_t
-ngx_http_urlstore_batch_fault(ngx_http_request_t *r)
+ngx_http_urlstore_batch_fault(ngx_http_urlstore_ctx_t *ctx)
 {
     ngx_int_t                   rc;
     u_char                      extra[64];
-    ngx_http_urlstore_ctx_t    *ctx;
     ngx_http_urlstore_batch_t  *batch;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
     batch = ctx->data;
 
     if (ctx->fault.len == 0) {
@@ -541,17 +531,17 @@ ngx_http_urlstore_batch_fault(ngx_http_request_t *r)
     ngx_sprintf(extra, "\"processed\":%ui%Z", ctx->processed);
 
     if (batch->end == NGX_HTTP_SERVICE_UNAVAILABLE) {
-        return ngx_http_urlstore_unready(r, ctx->zone, (char *) extra);
+        return ngx_http_urlstore_unready(ctx, ctx->zone, (char *) extra);
     }
 
     if (ctx->processed == 0
         || (!ctx->wrote && batch->answers.counts[US_ANSWER_UNAVAILABLE] == 0))
     {
-        return ngx_http_urlstore_problem(r, batch->end, (char *) extra, "%V",
+        return ngx_http_urlstore_problem(ctx, batch->end, (char *) extra, "%V",
                                          &ctx->fault);
     }
 
-    rc = ngx_http_urlstore_problem_begin(r, batch->end, (char *) extra, "%V",
+    rc = ngx_http_urlstore_problem_begin(ctx, batch->end, (char *) extra, "%V",
                                          &ctx->fault);
 
     if (rc != NGX_OK) {
@@ -569,11 +559,9 @@ ngx_http_urlstore_batch_fault(ngx_http_request_t *r)
 static ngx_int_t
 ngx_http_urlstore_batch_single(ngx_http_urlstore_batch_t *batch)
 {
-    ngx_str_t                 ref, location;
-    ngx_http_request_t       *r;
+    ngx_str_t                 ref;
     ngx_http_urlstore_ctx_t  *ctx;
 
-    r = batch->r;
     ctx = batch->ctx;
 
     if (ngx_http_urlstore_answer_remember(batch, &ref) != NGX_OK) {
@@ -584,13 +572,13 @@ ngx_http_urlstore_batch_single(ngx_http_urlstore_batch_t *batch)
 
     case US_ANSWER_INVALID:
     case US_ANSWER_REJECTED:
-        return ngx_http_urlstore_refused(r, &batch->refusal, &ref, NULL);
+        return ngx_http_urlstore_refused(ctx, &batch->refusal, &ref, NULL);
 
     case US_ANSWER_FULL:
-        return ngx_http_urlstore_refused(r, NULL, &ref, NULL);
+        return ngx_http_urlstore_refused(ctx, NULL, &ref, NULL);
 
     case US_ANSWER_UNAVAILABLE:
-        return ngx_http_urlstore_shard_moved(r, batch->query_id ? "the id"
+        return ngx_http_urlstore_shard_moved(ctx, batch->query_id ? "the id"
                                                                 : "the URL");
 
     case US_ANSWER_NEW:
@@ -600,17 +588,9 @@ ngx_http_urlstore_batch_single(ngx_http_urlstore_batch_t *batch)
             break;
         }
 
-        location.data = ngx_pnalloc(r->pool, NGX_INT64_LEN + 4);
-        if (location.data == NULL) {
-            return NGX_HTTP_INTERNAL_SERVER_ERROR;
-        }
+        ngx_http_urlstore_header_printf(ctx, "Location", NGX_INT64_LEN + 4,
+                                        "url/%uL", ctx->id);
 
-        location.len = ngx_sprintf(location.data, "url/%uL", ctx->id)
-                       - location.data;
-
-        if (ngx_http_urlstore_header(r, "Location", &location) != NGX_OK) {
-            return NGX_HTTP_INTERNAL_SERVER_ERROR;
-        }
 
         break;
 
@@ -628,7 +608,7 @@ ngx_http_urlstore_batch_end(ngx_http_urlstore_batch_t *batch)
     ngx_http_request_t       *r;
     ngx_http_urlstore_ctx_t  *ctx;
 
-    r = batch->r;
+    r = batch->ctx->r;
     ctx = batch->ctx;
 
     us_tally_batch(ctx->zone->tally, ngx_http_urlstore_now() - batch->start);
@@ -647,7 +627,7 @@ ngx_http_urlstore_batch_end(ngx_http_urlstore_batch_t *batch)
          * other
          */
 
-        return ngx_http_urlstore_reply_when(r, ngx_http_urlstore_batch_fault);
+        return ngx_http_urlstore_reply_when(ctx, ngx_http_urlstore_batch_fault);
     }
 
     batch->answers.single = batch->query

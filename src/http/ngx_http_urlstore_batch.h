@@ -95,7 +95,6 @@ typedef ngx_int_t (*ngx_http_urlstore_show_pt)(
 
 
 struct ngx_http_urlstore_batch_s {
-    ngx_http_request_t             *r;
     ngx_http_urlstore_ctx_t        *ctx;
     ngx_http_urlstore_loc_conf_t   *conf;
 
@@ -156,7 +155,7 @@ struct ngx_http_urlstore_batch_s {
 /* ngx_http_urlstore_batch.c */
 
 /* the request; mark: the number of that of /mark */
-ngx_int_t ngx_http_urlstore_batch(ngx_http_request_t *r,
+ngx_int_t ngx_http_urlstore_batch(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_action_t action, ngx_uint_t mark, ngx_uint_t clear);
 
 /* all is answered: sends the reply */

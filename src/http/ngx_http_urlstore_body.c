@@ -61,14 +61,18 @@ struct ngx_http_urlstore_body_s {
 /* what Content-Type says, if it does: NGX_DECLINED, or a reply has been sent */
 
 static ngx_int_t
-ngx_http_urlstore_body_type(ngx_http_request_t *r, us_input_format_t *format)
+ngx_http_urlstore_body_type(ngx_http_urlstore_ctx_t *ctx,
+    us_input_format_t *format)
 {
-    ngx_str_t  *type;
+    ngx_str_t           *type;
+    ngx_http_request_t  *r;
+
+    r = ctx->r;
 
     if (r->headers_in.content_length_n == -1 && !r->headers_in.chunked
         && r->http_version < NGX_HTTP_VERSION_20)
     {
-        return ngx_http_urlstore_problem(r, NGX_HTTP_LENGTH_REQUIRED, NULL,
+        return ngx_http_urlstore_problem(ctx, NGX_HTTP_LENGTH_REQUIRED, NULL,
                                          "a body needs Content-Length or "
                                          "chunked Transfer-Encoding");
     }
@@ -85,7 +89,7 @@ ngx_http_urlstore_body_type(ngx_http_request_t *r, us_input_format_t *format)
         return NGX_DECLINED;
     }
 
-    return ngx_http_urlstore_problem(r, NGX_HTTP_UNSUPPORTED_MEDIA_TYPE, NULL,
+    return ngx_http_urlstore_problem(ctx, NGX_HTTP_UNSUPPORTED_MEDIA_TYPE, NULL,
                                      "unsupported Content-Type \"%*s\"; use "
                                      "text/plain, application/json, "
                                      "application/x-ndjson or "
@@ -97,12 +101,12 @@ ngx_http_urlstore_body_type(ngx_http_request_t *r, us_input_format_t *format)
 /* NGX_DECLINED: go on; else the reply has been sent */
 
 static ngx_int_t
-ngx_http_urlstore_body_encoding(ngx_http_request_t *r,
+ngx_http_urlstore_body_encoding(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_body_t *body)
 {
-    ngx_str_t  *value, accepted;
+    ngx_str_t  *value;
 
-    value = ngx_http_urlstore_header_in(r, "content-encoding");
+    value = ngx_http_urlstore_header_in(ctx->r, "content-encoding");
 
     if (value == NULL || value->len == 0
         || (value->len == 8
@@ -116,15 +120,9 @@ ngx_http_urlstore_body_encoding(ngx_http_request_t *r,
         && !(value->len == 6
              && ngx_strncasecmp(value->data, (u_char *) "x-gzip", 6) == 0))
     {
-        ngx_str_set(&accepted, "gzip");
+        ngx_http_urlstore_header_text(ctx, "Accept-Encoding", "gzip");
 
-        if (ngx_http_urlstore_header(r, "Accept-Encoding", &accepted)
-            != NGX_OK)
-        {
-            return NGX_HTTP_INTERNAL_SERVER_ERROR;
-        }
-
-        return ngx_http_urlstore_problem(r, NGX_HTTP_UNSUPPORTED_MEDIA_TYPE,
+        return ngx_http_urlstore_problem(ctx, NGX_HTTP_UNSUPPORTED_MEDIA_TYPE,
                                          NULL, "unsupported Content-Encoding "
                                          "\"%*s\"; use gzip or identity",
                                          ngx_min(value->len, 100),
@@ -142,7 +140,11 @@ ngx_http_urlstore_body_encoding(ngx_http_request_t *r,
 static void
 ngx_http_urlstore_body_event(ngx_http_request_t *r)
 {
-    ngx_http_urlstore_finalize(r, ngx_http_urlstore_body_run(r));
+    ngx_http_urlstore_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+
+    ngx_http_urlstore_finalize(r, ngx_http_urlstore_body_run(ctx));
 }
 
 
@@ -164,20 +166,20 @@ ngx_http_urlstore_body_post(ngx_http_request_t *r)
 /* what nginx found in reading */
 
 static ngx_int_t
-ngx_http_urlstore_body_fault(ngx_http_request_t *r, ngx_int_t rc)
+ngx_http_urlstore_body_fault(ngx_http_urlstore_ctx_t *ctx, ngx_int_t rc)
 {
     ngx_http_core_loc_conf_t  *clcf;
 
-    clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
+    clcf = ngx_http_get_module_loc_conf(ctx->r, ngx_http_core_module);
 
     switch (rc) {
 
     case NGX_HTTP_BAD_REQUEST:
-        return ngx_http_urlstore_fault(r, rc, "the body ends too early, or "
+        return ngx_http_urlstore_fault(ctx, rc, "the body ends too early, or "
                                        "its chunks are malformed");
 
     case NGX_HTTP_REQUEST_ENTITY_TOO_LARGE:
-        return ngx_http_urlstore_fault(r, rc, "a body has at most %O bytes "
+        return ngx_http_urlstore_fault(ctx, rc, "a body has at most %O bytes "
                                        "(client_max_body_size)",
                                        clcf->client_max_body_size);
 
@@ -201,21 +203,22 @@ ngx_http_urlstore_body_cleanup(void *data)
 
 
 ngx_int_t
-ngx_http_urlstore_body(ngx_http_request_t *r, ngx_uint_t ids,
+ngx_http_urlstore_body(ngx_http_urlstore_ctx_t *ctx, ngx_uint_t ids,
     ngx_http_urlstore_handler_pt run)
 {
     ngx_int_t                      rc;
     us_input_format_t              format;
     ngx_pool_cleanup_t            *cln;
-    ngx_http_urlstore_ctx_t       *ctx;
+    ngx_http_request_t            *r;
     ngx_http_urlstore_body_t      *body;
     ngx_http_urlstore_loc_conf_t  *ulcf;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    r = ctx->r;
+
     ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
 
     if (r->headers_in.content_length_n > (off_t) ulcf->max_body) {
-        return ngx_http_urlstore_problem(r, NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
+        return ngx_http_urlstore_problem(ctx, NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
                                          "\"processed\":0",
                                          "a body has at most %uz bytes "
                                          "(urlstore_max_body), this one %O",
@@ -224,7 +227,7 @@ ngx_http_urlstore_body(ngx_http_request_t *r, ngx_uint_t ids,
     }
 
     format = US_INPUT_TEXT;
-    rc = ngx_http_urlstore_body_type(r, &format);
+    rc = ngx_http_urlstore_body_type(ctx, &format);
 
     if (rc != NGX_DECLINED) {
         return rc;
@@ -250,7 +253,7 @@ ngx_http_urlstore_body(ngx_http_request_t *r, ngx_uint_t ids,
 
     ctx->body = body;
 
-    rc = ngx_http_urlstore_body_encoding(r, body);
+    rc = ngx_http_urlstore_body_encoding(ctx, body);
 
     if (rc != NGX_DECLINED) {
         return rc;
@@ -269,9 +272,10 @@ ngx_http_urlstore_body(ngx_http_request_t *r, ngx_uint_t ids,
     r->keepalive = 0;
     r->lingering_close = 1;
 
-    rc = ngx_http_urlstore_body_fault(r, rc);
+    rc = ngx_http_urlstore_body_fault(ctx, rc);
 
-    return ctx->fault.len ? ngx_http_urlstore_problem(r, rc, "\"processed\":0",
+    return ctx->fault.len ? ngx_http_urlstore_problem(ctx, rc,
+                                                      "\"processed\":0",
                                                       "%V", &ctx->fault)
                           : rc;
 }
@@ -310,13 +314,14 @@ ngx_http_urlstore_body_slow(ngx_http_urlstore_ctx_t *ctx)
  */
 
 ngx_int_t
-ngx_http_urlstore_body_run(ngx_http_request_t *r)
+ngx_http_urlstore_body_run(ngx_http_urlstore_ctx_t *ctx)
 {
     ngx_int_t                  rc;
-    ngx_http_urlstore_ctx_t   *ctx;
+    ngx_http_request_t        *r;
     ngx_http_urlstore_body_t  *body;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    r = ctx->r;
+
     body = ctx->body;
 
     body->start = ngx_http_urlstore_now();
@@ -329,7 +334,7 @@ ngx_http_urlstore_body_run(ngx_http_request_t *r)
 
     r->read_event_handler = ngx_http_block_reading;
 
-    rc = body->run(r);
+    rc = body->run(ctx);
 
     if (rc == NGX_AGAIN && !body->over) {
 
@@ -348,7 +353,7 @@ ngx_http_urlstore_body_run(ngx_http_request_t *r)
     }
 
     return rc == NGX_AGAIN
-           ? ngx_http_urlstore_turn_when(r, ngx_http_urlstore_body_run) : rc;
+           ? ngx_http_urlstore_turn_when(ctx, ngx_http_urlstore_body_run) : rc;
 }
 
 
@@ -420,12 +425,15 @@ ngx_http_urlstore_body_rest(ngx_http_request_t *r,
  */
 
 static ngx_int_t
-ngx_http_urlstore_body_window(ngx_http_request_t *r,
+ngx_http_urlstore_body_window(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_body_t *body)
 {
-    ngx_int_t     rc;
-    ngx_buf_t    *b;
-    ngx_chain_t  *cl;
+    ngx_int_t            rc;
+    ngx_buf_t           *b;
+    ngx_chain_t         *cl;
+    ngx_http_request_t  *r;
+
+    r = ctx->r;
 
     if (!r->request_body_no_buffering) {
         rc = ngx_http_urlstore_body_rest(r, body);
@@ -459,7 +467,7 @@ ngx_http_urlstore_body_window(ngx_http_request_t *r,
             rc = ngx_http_read_unbuffered_request_body(r);
 
             if (rc >= NGX_HTTP_SPECIAL_RESPONSE) {
-                return ngx_http_urlstore_body_fault(r, rc);
+                return ngx_http_urlstore_body_fault(ctx, rc);
             }
 
             if (rc == NGX_AGAIN && r->request_body->bufs == NULL) {
@@ -471,7 +479,7 @@ ngx_http_urlstore_body_window(ngx_http_request_t *r,
     }
 
     if (rc == NGX_DONE && body->gzip && us_gzip_open(body->gzip)) {
-        return ngx_http_urlstore_fault(r, NGX_HTTP_BAD_REQUEST,
+        return ngx_http_urlstore_fault(ctx, NGX_HTTP_BAD_REQUEST,
                                        "the gzip body ends too early");
     }
 
@@ -482,7 +490,7 @@ ngx_http_urlstore_body_window(ngx_http_request_t *r,
 /* what the bytes from body->pos on unpack to: one window at most */
 
 static ngx_int_t
-ngx_http_urlstore_body_unpack(ngx_http_request_t *r,
+ngx_http_urlstore_body_unpack(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_body_t *body, us_str_t *piece)
 {
     us_str_t      in;
@@ -494,7 +502,7 @@ ngx_http_urlstore_body_unpack(ngx_http_request_t *r,
     rc = us_gzip_next(body->gzip, &in, piece);
 
     if (rc == US_GZIP_BAD) {
-        return ngx_http_urlstore_fault(r, NGX_HTTP_BAD_REQUEST,
+        return ngx_http_urlstore_fault(ctx, NGX_HTTP_BAD_REQUEST,
                                        "the body is not gzip");
     }
 
@@ -514,15 +522,13 @@ ngx_http_urlstore_body_unpack(ngx_http_request_t *r,
 /* some bytes of the body, unpacked; NGX_DONE: it has ended */
 
 static ngx_int_t
-ngx_http_urlstore_body_piece(ngx_http_request_t *r,
+ngx_http_urlstore_body_piece(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_body_t *body, us_str_t *piece)
 {
     ngx_int_t                      rc;
-    ngx_http_urlstore_ctx_t       *ctx;
     ngx_http_urlstore_loc_conf_t  *ulcf;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
+    ulcf = ngx_http_get_module_loc_conf(ctx->r, ngx_http_urlstore_module);
 
     do {
 
@@ -534,7 +540,7 @@ ngx_http_urlstore_body_piece(ngx_http_request_t *r,
         if (body->pos == body->last
             && !(body->gzip && us_gzip_more(body->gzip)))
         {
-            rc = ngx_http_urlstore_body_window(r, body);
+            rc = ngx_http_urlstore_body_window(ctx, body);
 
             if (rc != NGX_OK) {
                 return rc;
@@ -545,7 +551,7 @@ ngx_http_urlstore_body_piece(ngx_http_request_t *r,
         piece->len = ngx_min(body->last - body->pos, NGX_HTTP_URLSTORE_WINDOW);
 
         if (body->gzip) {
-            rc = ngx_http_urlstore_body_unpack(r, body, piece);
+            rc = ngx_http_urlstore_body_unpack(ctx, body, piece);
 
             if (rc != NGX_OK) {
                 return rc;
@@ -560,7 +566,7 @@ ngx_http_urlstore_body_piece(ngx_http_request_t *r,
     body->bytes += piece->len;
 
     if (piece->len > ulcf->max_body - body->size) {
-        return ngx_http_urlstore_fault(r, NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
+        return ngx_http_urlstore_fault(ctx, NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
                                        "a body has at most %uz bytes "
                                        "(urlstore_max_body)%s",
                                        ulcf->max_body,
@@ -576,14 +582,12 @@ ngx_http_urlstore_body_piece(ngx_http_request_t *r,
 
 
 ngx_int_t
-ngx_http_urlstore_body_item(ngx_http_request_t *r, us_input_item_t *item)
+ngx_http_urlstore_body_item(ngx_http_urlstore_ctx_t *ctx, us_input_item_t *item)
 {
     us_str_t                   piece;
     ngx_int_t                  rc;
-    ngx_http_urlstore_ctx_t   *ctx;
     ngx_http_urlstore_body_t  *body;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
     body = ctx->body;
 
     if (++body->items % NGX_HTTP_URLSTORE_TURN_ITEMS == 0) {
@@ -606,7 +610,7 @@ ngx_http_urlstore_body_item(ngx_http_request_t *r, us_input_item_t *item)
             return NGX_AGAIN;
 
         case US_INPUT_ERROR:
-            return ngx_http_urlstore_fault(r, NGX_HTTP_BAD_REQUEST,
+            return ngx_http_urlstore_fault(ctx, NGX_HTTP_BAD_REQUEST,
                                            "malformed body: %s",
                                            body->input.error);
 
@@ -623,7 +627,7 @@ ngx_http_urlstore_body_item(ngx_http_request_t *r, us_input_item_t *item)
             return NGX_DONE;
         }
 
-        rc = ngx_http_urlstore_body_piece(r, body, &piece);
+        rc = ngx_http_urlstore_body_piece(ctx, body, &piece);
 
         if (rc == NGX_DONE) {
             us_input_end(&body->input);

@@ -752,21 +752,16 @@ ngx_http_urlstore_shard_tick(ngx_http_urlstore_zone_t *zone)
 
 
 static ngx_int_t
-ngx_http_urlstore_shard_older(ngx_http_request_t *r)
+ngx_http_urlstore_shard_older(ngx_http_urlstore_ctx_t *ctx)
 {
-    uint64_t                  version;
-    ngx_http_urlstore_ctx_t  *ctx;
+    uint64_t  version;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
     version = us_store_map(ctx->zone->store)->version;
 
-    if (ngx_http_urlstore_untouched(r) != NGX_OK
-        || ngx_http_urlstore_retry_after(r, 1) != NGX_OK)
-    {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
+    ngx_http_urlstore_untouched(ctx);
+    ngx_http_urlstore_retry_after(ctx, 1);
 
-    return ngx_http_urlstore_problem(r, NGX_HTTP_SERVICE_UNAVAILABLE,
+    return ngx_http_urlstore_problem(ctx, NGX_HTTP_SERVICE_UNAVAILABLE,
                                      "\"reason\":\"map\"",
                                      version ? "the shard has map version %uL, "
                                                "the request a newer one"
@@ -776,28 +771,26 @@ ngx_http_urlstore_shard_older(ngx_http_request_t *r)
 
 
 ngx_int_t
-ngx_http_urlstore_shard_begin(ngx_http_request_t *r)
+ngx_http_urlstore_shard_begin(ngx_http_urlstore_ctx_t *ctx)
 {
     ngx_str_t                 *value;
     us_map_tag_t               tag, own;
-    ngx_http_urlstore_ctx_t   *ctx;
     ngx_http_urlstore_zone_t  *zone;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
     zone = ctx->zone;
 
     if (zone->cluster == NULL) {
         return NGX_DECLINED;
     }
 
-    value = ngx_http_urlstore_header_in(r, "urlstore-map");
+    value = ngx_http_urlstore_header_in(ctx->r, "urlstore-map");
 
     if (value == NULL) {
         return NGX_DECLINED;
     }
 
     if (us_map_tag_parse(&tag, ngx_http_urlstore_str(value)) != 0) {
-        return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
+        return ngx_http_urlstore_problem(ctx, NGX_HTTP_BAD_REQUEST, NULL,
                                          "invalid header Urlstore-Map; "
                                          "CLUSTER SHARD VERSION DIGEST is "
                                          "expected");
@@ -806,7 +799,7 @@ ngx_http_urlstore_shard_begin(ngx_http_request_t *r)
     ctx->tagged = 1;
 
     if (us_store_map(zone->store)->number == 0) {
-        return ngx_http_urlstore_shard_older(r);
+        return ngx_http_urlstore_shard_older(ctx);
     }
 
     ngx_http_urlstore_tag(zone, &own);
@@ -816,14 +809,14 @@ ngx_http_urlstore_shard_begin(ngx_http_request_t *r)
         || (tag.version == own.version
             && ngx_memcmp(tag.digest, own.digest, 16) != 0))
     {
-        return ngx_http_urlstore_problem(r, NGX_HTTP_URLSTORE_MISDIRECTED,
+        return ngx_http_urlstore_problem(ctx, NGX_HTTP_URLSTORE_MISDIRECTED,
                                          "\"reason\":\"map\"", "this is shard "
                                          "%uD of another cluster or map",
                                          own.shard);
     }
 
     if (tag.version > own.version) {
-        return ngx_http_urlstore_shard_older(r);
+        return ngx_http_urlstore_shard_older(ctx);
     }
 
     ctx->under_version = tag.version;
@@ -844,17 +837,13 @@ ngx_http_urlstore_shard_under(ngx_http_urlstore_ctx_t *ctx)
 
 
 ngx_int_t
-ngx_http_urlstore_shard_moved(ngx_http_request_t *r, const char *what)
+ngx_http_urlstore_shard_moved(ngx_http_urlstore_ctx_t *ctx, const char *what)
 {
-    ngx_http_urlstore_ctx_t  *ctx;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
     if (us_store_map(ctx->zone->store)->number == 0) {
-        return ngx_http_urlstore_shard_older(r);
+        return ngx_http_urlstore_shard_older(ctx);
     }
 
-    return ngx_http_urlstore_problem(r, NGX_HTTP_URLSTORE_MISDIRECTED,
+    return ngx_http_urlstore_problem(ctx, NGX_HTTP_URLSTORE_MISDIRECTED,
                                      "\"reason\":\"moved\"", "%s belongs to "
                                      "another shard; GET /cluster shows the "
                                      "map", what);
@@ -862,12 +851,8 @@ ngx_http_urlstore_shard_moved(ngx_http_request_t *r, const char *what)
 
 
 ngx_int_t
-ngx_http_urlstore_shard_sites(ngx_http_request_t *r, const char *what)
+ngx_http_urlstore_shard_sites(ngx_http_urlstore_ctx_t *ctx, const char *what)
 {
-    ngx_http_urlstore_ctx_t  *ctx;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
     if (ctx->zone->cluster == NULL
         || us_store_map(ctx->zone->store)->number == 0
         || us_store_map(ctx->zone->store)->key == US_KEY_SITE)
@@ -875,7 +860,7 @@ ngx_http_urlstore_shard_sites(ngx_http_request_t *r, const char *what)
         return NGX_DECLINED;
     }
 
-    return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST,
+    return ngx_http_urlstore_problem(ctx, NGX_HTTP_BAD_REQUEST,
                                      "\"reason\":\"key\"", "\"%s\" is not "
                                      "allowed: the cluster has key=url, so "
                                      "each shard knows a part of a site",

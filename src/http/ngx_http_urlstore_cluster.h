@@ -119,18 +119,18 @@ const us_map_t *ngx_http_urlstore_shard_map(ngx_http_urlstore_zone_t *zone);
  * the reply has been sent.  ngx_http_urlstore_shard_under() is called before
  * the store is asked: which map the request names.
  */
-ngx_int_t ngx_http_urlstore_shard_begin(ngx_http_request_t *r);
+ngx_int_t ngx_http_urlstore_shard_begin(ngx_http_urlstore_ctx_t *ctx);
 void ngx_http_urlstore_shard_under(ngx_http_urlstore_ctx_t *ctx);
 
 /* 421 of a single URL or id that is another shard's; what: its name */
-ngx_int_t ngx_http_urlstore_shard_moved(ngx_http_request_t *r,
+ngx_int_t ngx_http_urlstore_shard_moved(ngx_http_urlstore_ctx_t *ctx,
     const char *what);
 
 /*
  * Whether sites are answered: not with key=url, where each shard knows a part
  * of a site only.  NGX_DECLINED: they are; else the reply has been sent.
  */
-ngx_int_t ngx_http_urlstore_shard_sites(ngx_http_request_t *r,
+ngx_int_t ngx_http_urlstore_shard_sites(ngx_http_urlstore_ctx_t *ctx,
     const char *what);
 
 /* us_store_site(), or US_MOVED: another shard knows whether there is one */

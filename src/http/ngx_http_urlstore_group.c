@@ -101,7 +101,7 @@ ngx_http_urlstore_group_run(ngx_http_urlstore_batch_t *batch,
     /* the body may have come slowly, while others of the client were added */
 
     if (batch->action == NGX_HTTP_URLSTORE_ADD && !batch->admitted) {
-        rc = ngx_http_urlstore_quota_test(batch->r);
+        rc = ngx_http_urlstore_quota_test(batch->ctx);
 
         if (rc != NGX_DECLINED) {
             return rc;
@@ -186,10 +186,10 @@ ngx_http_urlstore_item_group(ngx_http_urlstore_batch_t *batch)
     }
 
     if (batch->group == NULL) {
-        batch->group = ngx_http_urlstore_group_get(batch->r->connection->log);
-
+        batch->group = ngx_http_urlstore_group_get(
+                                            batch->ctx->r->connection->log);
         if (batch->group == NULL) {
-            return ngx_http_urlstore_fault(batch->r,
+            return ngx_http_urlstore_fault(batch->ctx,
                                            NGX_HTTP_INTERNAL_SERVER_ERROR,
                                            "no memory for a group");
         }
@@ -271,7 +271,7 @@ ngx_http_urlstore_item_base(ngx_http_urlstore_batch_t *batch, us_str_t text,
         || ngx_memcmp(last->data, text.data, text.len) != 0)
     {
         if (last->data == NULL) {
-            last->data = ngx_pnalloc(batch->r->pool, US_URL_MAX);
+            last->data = ngx_pnalloc(batch->ctx->r->pool, US_URL_MAX);
 
             if (last->data == NULL) {
                 *why = US_URL_LENGTH;
@@ -391,7 +391,7 @@ ngx_http_urlstore_item_log(ngx_http_urlstore_batch_t *batch,
     static time_t      second;
     static ngx_uint_t  lines;
 
-    log = batch->r->connection->log;
+    log = batch->ctx->r->connection->log;
 
     if (log->log_level < NGX_LOG_INFO
         || batch->logged == NGX_HTTP_URLSTORE_LINES)
@@ -456,7 +456,7 @@ ngx_http_urlstore_item(ngx_http_urlstore_batch_t *batch,
         || (batch->items == 0 && !batch->query
             && ngx_http_urlstore_body_input(batch->ctx)->known > max))
     {
-        return ngx_http_urlstore_fault(batch->r,
+        return ngx_http_urlstore_fault(batch->ctx,
                                        NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
                                        NGX_HTTP_URLSTORE_TOO_MANY, max);
     }
@@ -507,7 +507,7 @@ ngx_http_urlstore_item(ngx_http_urlstore_batch_t *batch,
 static ngx_int_t
 ngx_http_urlstore_group_fenced(ngx_http_urlstore_batch_t *batch)
 {
-    return ngx_http_urlstore_fault(batch->r, NGX_HTTP_SERVICE_UNAVAILABLE,
+    return ngx_http_urlstore_fault(batch->ctx, NGX_HTTP_SERVICE_UNAVAILABLE,
                                    "this node is not the primary any more");
 }
 
@@ -529,7 +529,7 @@ ngx_http_urlstore_group_add(ngx_http_urlstore_batch_t *batch,
         ngx_http_urlstore_clock(ctx->zone);
 
         if (key) {
-            umcf = ngx_http_get_module_main_conf(batch->r,
+            umcf = ngx_http_get_module_main_conf(batch->ctx->r,
                                                  ngx_http_urlstore_module);
             key->until = ngx_time() + umcf->keys_keep / 1000;
         }
@@ -742,7 +742,7 @@ ngx_http_urlstore_group_charge(ngx_http_urlstore_batch_t *batch)
 
     if (batch->action == NGX_HTTP_URLSTORE_ADD) {
         n = batch->answers.counts[US_ANSWER_NEW] - batch->repeated;
-        ngx_http_urlstore_quota_charge(batch->r, n - batch->charged);
+        ngx_http_urlstore_quota_charge(batch->ctx->r, n - batch->charged);
         batch->charged = n;
     }
 }

@@ -84,14 +84,12 @@ _Static_assert((int) NGX_HTTP_URLSTORE_ENDPOINTS <= (int) US_N_ENDPOINTS,
  */
 
 static ngx_int_t
-ngx_http_urlstore_store_begin(ngx_http_request_t *r)
+ngx_http_urlstore_store_begin(ngx_http_urlstore_ctx_t *ctx)
 {
     unsigned                   wants;
     ngx_uint_t                 flags;
-    ngx_http_urlstore_ctx_t   *ctx;
     ngx_http_urlstore_zone_t  *zone;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
     zone = ctx->zone;
     flags = ctx->endpoint->flags;
 
@@ -106,34 +104,32 @@ ngx_http_urlstore_store_begin(ngx_http_request_t *r)
         us_life_view(&zone->life, &ctx->view);
 
         if (zone->cluster && !(flags & ALWAYS)) {
-            return ngx_http_urlstore_shard_begin(r);
+            return ngx_http_urlstore_shard_begin(ctx);
         }
 
         /* by whatever map a router asks for them */
         ctx->tagged = (zone->cluster && zone->store
-                       && ngx_http_urlstore_header_in(r, "urlstore-map"));
+                       && ngx_http_urlstore_header_in(ctx->r, "urlstore-map"));
         return NGX_DECLINED;
     }
 
     if ((wants & US_WANTS_CHANGE) && zone->life.conf.follow) {
-        if (ngx_http_urlstore_header_in(r, "urlstore-map")
-            && ngx_http_urlstore_untouched(r) != NGX_OK)
-        {
-            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        if (ngx_http_urlstore_header_in(ctx->r, "urlstore-map")) {
+            ngx_http_urlstore_untouched(ctx);
         }
 
-        return ngx_http_urlstore_follow_problem(r, zone,
+        return ngx_http_urlstore_follow_problem(ctx, zone,
                    NGX_HTTP_URLSTORE_MISDIRECTED, NULL,
                    "this zone is a replica, which is only read");
     }
 
     us_tally_add(zone->tally, US_N_UNREADY, 1);
 
-    if (zone->cluster && ngx_http_urlstore_untouched(r) != NGX_OK) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    if (zone->cluster) {
+        ngx_http_urlstore_untouched(ctx);
     }
 
-    return ngx_http_urlstore_unready(r, zone, NULL);
+    return ngx_http_urlstore_unready(ctx, zone, NULL);
 }
 
 
@@ -271,7 +267,7 @@ ngx_http_urlstore_find(ngx_http_request_t *r, ngx_str_t *tail)
 /* NGX_DECLINED: the endpoint takes it; else the reply has been sent */
 
 static ngx_int_t
-ngx_http_urlstore_method(ngx_http_request_t *r,
+ngx_http_urlstore_method(ngx_http_urlstore_ctx_t *ctx,
     const ngx_http_urlstore_endpoint_t *ep, ngx_str_t *tail)
 {
     u_char     *p;
@@ -291,7 +287,7 @@ ngx_http_urlstore_method(ngx_http_request_t *r,
 
     methods = tail->len ? ep->tail : ep->methods;
 
-    if (r->method & methods) {
+    if (ctx->r->method & methods) {
         return NGX_DECLINED;
     }
 
@@ -304,7 +300,7 @@ ngx_http_urlstore_method(ngx_http_request_t *r,
     }
 
     allow.len = p - buf;
-    allow.data = ngx_pnalloc(r->pool, allow.len);
+    allow.data = ngx_pnalloc(ctx->r->pool, allow.len);
 
     if (allow.data == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
@@ -312,11 +308,9 @@ ngx_http_urlstore_method(ngx_http_request_t *r,
 
     ngx_memcpy(allow.data, buf, allow.len);
 
-    if (ngx_http_urlstore_header(r, "Allow", &allow) != NGX_OK) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
+    ngx_http_urlstore_header(ctx, "Allow", &allow);
 
-    return ngx_http_urlstore_problem(r, NGX_HTTP_NOT_ALLOWED, NULL,
+    return ngx_http_urlstore_problem(ctx, NGX_HTTP_NOT_ALLOWED, NULL,
                                      "the method is not allowed; /%V%s allows "
                                      "%V",
                                      &ep->name, tail->len ? "/..." : "",
@@ -343,7 +337,7 @@ ngx_http_urlstore_handler(ngx_http_request_t *r)
     ep = ngx_http_urlstore_find(r, &ctx->tail);
 
     if (ep == NULL) {
-        return ngx_http_urlstore_problem(r, NGX_HTTP_NOT_FOUND, NULL,
+        return ngx_http_urlstore_problem(ctx, NGX_HTTP_NOT_FOUND, NULL,
                                          "there is no such endpoint");
     }
 
@@ -351,7 +345,7 @@ ngx_http_urlstore_handler(ngx_http_request_t *r)
     ctx->handler = zone->kind->handlers[ep - ngx_http_urlstore_endpoints];
 
     if (zone->kind->refuse) {
-        rc = zone->kind->refuse(r);
+        rc = zone->kind->refuse(ctx);
 
         if (rc != NGX_DECLINED) {
             return rc;
@@ -361,19 +355,19 @@ ngx_http_urlstore_handler(ngx_http_request_t *r)
     ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
 
     if (ep->flags & ALONE && ulcf->endpoint == NULL) {
-        return ngx_http_urlstore_problem(r, NGX_HTTP_NOT_FOUND, NULL,
+        return ngx_http_urlstore_problem(ctx, NGX_HTTP_NOT_FOUND, NULL,
                                          "/%V is no part of urlstore_api: it "
                                          "has a directive of its own, "
                                          "urlstore_%V", &ep->name, &ep->name);
     }
 
-    rc = ngx_http_urlstore_origin(r, ep->writes);
+    rc = ngx_http_urlstore_origin(ctx, ep->writes);
 
     if (rc != NGX_DECLINED) {
         return rc;
     }
 
-    rc = ngx_http_urlstore_method(r, ep, &ctx->tail);
+    rc = ngx_http_urlstore_method(ctx, ep, &ctx->tail);
 
     if (rc != NGX_DECLINED) {
         return rc;
@@ -382,7 +376,7 @@ ngx_http_urlstore_handler(ngx_http_request_t *r)
     us_tally_add(zone->tally, US_N_REQUESTS
                                   + (ep - ngx_http_urlstore_endpoints), 1);
 
-    rc = ngx_http_urlstore_args(r, ep->args);
+    rc = ngx_http_urlstore_args(ctx, ep->args);
 
     if (rc != NGX_DECLINED) {
         return rc;
@@ -391,7 +385,7 @@ ngx_http_urlstore_handler(ngx_http_request_t *r)
     ctx->writes = (r->method & ep->writes) != 0;
 
     if (zone->kind->begin) {
-        rc = zone->kind->begin(r);
+        rc = zone->kind->begin(ctx);
 
         if (rc != NGX_DECLINED) {
             return rc;
@@ -410,14 +404,14 @@ ngx_http_urlstore_handler(ngx_http_request_t *r)
     }
 
     if (ctx->writes) {
-        rc = ngx_http_urlstore_key(r);
+        rc = ngx_http_urlstore_key(ctx);
 
         if (rc != NGX_DECLINED) {
             return rc;
         }
     }
 
-    return ctx->handler(r);
+    return ctx->handler(ctx);
 }
 
 

@@ -192,7 +192,7 @@ ngx_http_urlstore_key_add(us_hash128_t *h, const u_char *p, size_t len)
  */
 
 ngx_int_t
-ngx_http_urlstore_key(ngx_http_request_t *r)
+ngx_http_urlstore_key(ngx_http_urlstore_ctx_t *ctx)
 {
     size_t                          len;
     u_char                          key[NGX_HTTP_URLSTORE_KEY_MAX];
@@ -202,8 +202,10 @@ ngx_http_urlstore_key(ngx_http_request_t *r)
     us_hash128_t                    h128;
     ngx_list_part_t                *part;
     ngx_table_elt_t                *h;
-    ngx_http_urlstore_ctx_t        *ctx;
+    ngx_http_request_t             *r;
     ngx_http_urlstore_main_conf_t  *umcf;
+
+    r = ctx->r;
 
     umcf = ngx_http_get_module_main_conf(r, ngx_http_urlstore_module);
 
@@ -229,7 +231,7 @@ ngx_http_urlstore_key(ngx_http_request_t *r)
             }
 
             if (value) {
-                return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST,
+                return ngx_http_urlstore_problem(ctx, NGX_HTTP_BAD_REQUEST,
                                                  NULL, "the request has more "
                                                  "than one Idempotency-Key");
             }
@@ -245,7 +247,7 @@ ngx_http_urlstore_key(ngx_http_request_t *r)
     len = ngx_http_urlstore_key_parse(value, key);
 
     if (len == 0) {
-        return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
+        return ngx_http_urlstore_problem(ctx, NGX_HTTP_BAD_REQUEST, NULL,
                                          "invalid Idempotency-Key: allowed is "
                                          "a string of 1 to %d printable ASCII "
                                          "characters, in double quotes; "
@@ -254,8 +256,6 @@ ngx_http_urlstore_key(ngx_http_request_t *r)
                                          "semicolon",
                                          NGX_HTTP_URLSTORE_KEY_MAX);
     }
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
 
     if (ngx_http_urlstore_quota_key(r, &client) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
@@ -292,7 +292,7 @@ ngx_http_urlstore_once(ngx_http_urlstore_batch_t *batch, uint64_t id)
     if (batch->given * 2 >= n) {
         old = batch->once;
         batch->nonce = n ? n * 2 : 16;
-        batch->once = ngx_pcalloc(batch->r->pool,
+        batch->once = ngx_pcalloc(batch->ctx->r->pool,
                                   batch->nonce * sizeof(uint64_t));
 
         if (batch->once == NULL) {
@@ -308,7 +308,7 @@ ngx_http_urlstore_once(ngx_http_urlstore_batch_t *batch, uint64_t id)
         }
 
         if (old) {
-            (void) ngx_pfree(batch->r->pool, old);
+            (void) ngx_pfree(batch->ctx->r->pool, old);
         }
 
         n = batch->nonce;

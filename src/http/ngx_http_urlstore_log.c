@@ -37,45 +37,40 @@ typedef struct {
 
 
 static ngx_int_t
-ngx_http_urlstore_log_refuse(ngx_http_request_t *r, us_ship_rc_t rc,
+ngx_http_urlstore_log_refuse(ngx_http_urlstore_ctx_t *ctx, us_ship_rc_t rc,
     us_disk_error_t *e)
 {
     if (rc == US_SHIP_GONE) {
-        return ngx_http_urlstore_problem(r, NGX_HTTP_URLSTORE_GONE, NULL,
+        return ngx_http_urlstore_problem(ctx, NGX_HTTP_URLSTORE_GONE, NULL,
                                          "the journal does not go on from "
                                          "there: %s; /log without arguments "
                                          "begins from nothing", e->text);
     }
 
-    if (ngx_http_urlstore_retry_after(r, 1) != NGX_OK) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
+    ngx_http_urlstore_retry_after(ctx, 1);
 
-    return ngx_http_urlstore_problem(r, NGX_HTTP_SERVICE_UNAVAILABLE, NULL,
+    return ngx_http_urlstore_problem(ctx, NGX_HTTP_SERVICE_UNAVAILABLE, NULL,
                                      "the journal cannot be read: %s",
                                      e->text);
 }
 
 
 static ngx_int_t
-ngx_http_urlstore_log_from(ngx_http_request_t *r, us_place_t *at,
+ngx_http_urlstore_log_from(ngx_http_urlstore_ctx_t *ctx, us_place_t *at,
     ngx_str_t *value)
 {
-    uint64_t                  lsn;
-    us_manifest_t             m;
-    us_disk_error_t           e;
-    ngx_http_urlstore_ctx_t  *ctx;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    uint64_t         lsn;
+    us_manifest_t    m;
+    us_disk_error_t  e;
 
     if (us_id_parse(ngx_http_urlstore_str(value), &lsn) != US_ID_OK) {
-        return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
+        return ngx_http_urlstore_problem(ctx, NGX_HTTP_BAD_REQUEST, NULL,
                                          "invalid \"from\": an LSN is "
                                          "expected, a decimal number");
     }
 
     if (us_manifest_read(ctx->zone->dir->dirfd, &m, &e) != US_MANIFEST_OK) {
-        return ngx_http_urlstore_log_refuse(r, US_SHIP_FAILED, &e);
+        return ngx_http_urlstore_log_refuse(ctx, US_SHIP_FAILED, &e);
     }
 
     us_ship_from(at, &m, lsn);
@@ -87,11 +82,14 @@ ngx_http_urlstore_log_from(ngx_http_request_t *r, us_place_t *at,
 /* NGX_DECLINED: *place is where to begin, NULL from nothing; else replied */
 
 static ngx_int_t
-ngx_http_urlstore_log_place(ngx_http_request_t *r, us_place_t *at,
+ngx_http_urlstore_log_place(ngx_http_urlstore_ctx_t *ctx, us_place_t *at,
     us_place_t **place)
 {
-    ngx_int_t  rc;
-    ngx_str_t  value, from;
+    ngx_int_t            rc;
+    ngx_str_t            value, from;
+    ngx_http_request_t  *r;
+
+    r = ctx->r;
 
     *place = NULL;
 
@@ -110,7 +108,7 @@ ngx_http_urlstore_log_place(ngx_http_request_t *r, us_place_t *at,
             return NGX_DECLINED;
         }
 
-        return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
+        return ngx_http_urlstore_problem(ctx, NGX_HTTP_BAD_REQUEST, NULL,
                                          "invalid \"at\": a place that a "
                                          "replica has reached is expected, "
                                          "without \"from\"");
@@ -128,7 +126,7 @@ ngx_http_urlstore_log_place(ngx_http_request_t *r, us_place_t *at,
 
     *place = at;
 
-    return ngx_http_urlstore_log_from(r, at, &value);
+    return ngx_http_urlstore_log_from(ctx, at, &value);
 }
 
 
@@ -280,19 +278,17 @@ ngx_http_urlstore_log_begin(ngx_http_urlstore_log_t *log,
 /* one block, or what is due before it */
 
 static ngx_int_t
-ngx_http_urlstore_log_produce(ngx_http_request_t *r,
+ngx_http_urlstore_log_produce(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_out_t *out)
 {
-    size_t                     len;
-    us_beat_t                  beat;
-    us_tail_t                  tail;
-    ngx_uint_t                 level;
-    us_ship_rc_t               rc;
-    const uint8_t             *p;
-    ngx_http_urlstore_ctx_t   *ctx;
-    ngx_http_urlstore_log_t   *log;
+    size_t                    len;
+    us_beat_t                 beat;
+    us_tail_t                 tail;
+    ngx_uint_t                level;
+    us_ship_rc_t              rc;
+    const uint8_t            *p;
+    ngx_http_urlstore_log_t  *log;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
     log = ctx->data;
 
     if (ngx_exiting || ngx_terminate
@@ -312,7 +308,7 @@ ngx_http_urlstore_log_produce(ngx_http_request_t *r,
     }
 
     if (ngx_http_urlstore_log_pace(log)) {
-        ngx_log_error(NGX_LOG_WARN, r->connection->log, 0,
+        ngx_log_error(NGX_LOG_WARN, ctx->r->connection->log, 0,
                       "urlstore_zone \"%V\": replicas are slow, this one has "
                       "taken %uL bytes; files are not kept for them any "
                       "longer", &ctx->zone->name, log->ship.sent);
@@ -336,7 +332,7 @@ ngx_http_urlstore_log_produce(ngx_http_request_t *r,
 
     level = rc == US_SHIP_GONE ? NGX_LOG_WARN : NGX_LOG_ERR;
 
-    ngx_log_error(level, r->connection->log, 0,
+    ngx_log_error(level, ctx->r->connection->log, 0,
                   "urlstore_zone \"%V\": its journal cannot be sent on: %s",
                   &ctx->zone->name, log->ship.error.text);
 
@@ -345,24 +341,24 @@ ngx_http_urlstore_log_produce(ngx_http_request_t *r,
 
 
 ngx_int_t
-ngx_http_urlstore_log_handler(ngx_http_request_t *r)
+ngx_http_urlstore_log_handler(ngx_http_urlstore_ctx_t *ctx)
 {
-    ngx_int_t                      rc;
-    us_beat_t                      beat;
-    us_tail_t                      tail;
-    ngx_str_t                      value;
-    us_place_t                     at, *place;
-    us_ship_rc_t                   got;
-    ngx_http_cleanup_t            *cln;
-    ngx_http_urlstore_ctx_t       *ctx;
-    ngx_http_urlstore_log_t       *log;
-    ngx_http_urlstore_zone_t      *zone;
+    ngx_int_t                  rc;
+    us_beat_t                  beat;
+    us_tail_t                  tail;
+    us_place_t                 at, *place;
+    us_ship_rc_t               got;
+    ngx_http_cleanup_t        *cln;
+    ngx_http_request_t        *r;
+    ngx_http_urlstore_log_t   *log;
+    ngx_http_urlstore_zone_t  *zone;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    r = ctx->r;
+
     zone = ctx->zone;
 
     if (zone->life.conf.follow) {
-        return ngx_http_urlstore_follow_problem(r, zone,
+        return ngx_http_urlstore_follow_problem(ctx, zone,
                                                 NGX_HTTP_SERVICE_UNAVAILABLE,
                                                 NULL, "this zone is a replica, "
                                                 "which cannot be followed");
@@ -371,26 +367,26 @@ ngx_http_urlstore_log_handler(ngx_http_request_t *r)
     if (!zone->life.conf.replicate
         && us_life_state(&zone->life) != US_LIFE_READY)
     {
-        return ngx_http_urlstore_unready(r, zone, NULL);
+        return ngx_http_urlstore_unready(ctx, zone, NULL);
     }
 
     /* a directory of it is a cache, which may begin anew */
 
     if (zone->life.conf.replicate) {
-        return ngx_http_urlstore_problem(r, NGX_HTTP_NOT_FOUND, NULL,
+        return ngx_http_urlstore_problem(ctx, NGX_HTTP_NOT_FOUND, NULL,
                                          "the zone has no journal of its own: "
                                          "its \"replicate\" names the log, "
                                          "which other nodes read");
     }
 
     if (zone->life.conf.memory) {
-        return ngx_http_urlstore_problem(r, NGX_HTTP_NOT_FOUND, NULL,
+        return ngx_http_urlstore_problem(ctx, NGX_HTTP_NOT_FOUND, NULL,
                                          "the zone has no journal of its own: "
                                          "its \"urlstore_zone\" has no "
                                          "\"path\"");
     }
 
-    rc = ngx_http_urlstore_log_place(r, &at, &place);
+    rc = ngx_http_urlstore_log_place(ctx, &at, &place);
 
     if (rc != NGX_DECLINED) {
         return rc;
@@ -407,7 +403,7 @@ ngx_http_urlstore_log_handler(ngx_http_request_t *r)
 
         /* nothing is read, so no file has to be kept */
 
-        return ngx_http_urlstore_reply_header(r, -1);
+        return ngx_http_urlstore_reply_header(ctx, -1);
     }
 
     cln = ngx_http_cleanup_add(r, sizeof(ngx_http_urlstore_log_t));
@@ -427,7 +423,7 @@ ngx_http_urlstore_log_handler(ngx_http_request_t *r)
 
     if (got != US_SHIP_OK) {
         us_ship_end(&log->ship);
-        return ngx_http_urlstore_log_refuse(r, got, &log->ship.error);
+        return ngx_http_urlstore_log_refuse(ctx, got, &log->ship.error);
     }
 
     cln->handler = ngx_http_urlstore_log_cleanup;
@@ -444,13 +440,9 @@ ngx_http_urlstore_log_handler(ngx_http_request_t *r)
 
     /* a proxy before this server passes on what it gets, at once */
 
-    ngx_str_set(&value, "no");
-
-    if (ngx_http_urlstore_header(r, "X-Accel-Buffering", &value) != NGX_OK) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
+    ngx_http_urlstore_header_text(ctx, "X-Accel-Buffering", "no");
 
     ctx->data = log;
 
-    return ngx_http_urlstore_stream(r, ngx_http_urlstore_log_produce);
+    return ngx_http_urlstore_stream(ctx, ngx_http_urlstore_log_produce);
 }

@@ -43,18 +43,16 @@ ngx_http_urlstore_normalize_step(void *data, const char *step,
  */
 
 static ngx_int_t
-ngx_http_urlstore_normalize_spell(ngx_http_request_t *r, us_canon_t *canon,
-    ngx_http_urlstore_how_t *how)
+ngx_http_urlstore_normalize_spell(ngx_http_urlstore_ctx_t *ctx,
+    us_canon_t *canon, ngx_http_urlstore_how_t *how)
 {
-    u_char                   *p;
-    uint64_t                  first;
-    us_str_t                  text, before;
-    ngx_http_urlstore_ctx_t  *ctx;
+    u_char   *p;
+    uint64_t  first;
+    us_str_t  text, before;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
     before = canon->url.href;
 
-    p = ngx_pnalloc(r->pool, before.len + US_EXPLAIN_SPELL);
+    p = ngx_pnalloc(ctx->r->pool, before.len + US_EXPLAIN_SPELL);
     if (p == NULL) {
         return NGX_ERROR;
     }
@@ -88,25 +86,23 @@ ngx_http_urlstore_normalize_spell(ngx_http_request_t *r, us_canon_t *canon,
 
 
 static ngx_int_t
-ngx_http_urlstore_normalize_out(ngx_http_request_t *r, us_canon_t *canon,
+ngx_http_urlstore_normalize_out(ngx_http_urlstore_ctx_t *ctx, us_canon_t *canon,
     ngx_http_urlstore_how_t *how)
 {
     size_t                    n;
     ngx_http_urlstore_out_t  *out;
-    ngx_http_urlstore_ctx_t  *ctx;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
     out = &ctx->out;
     n = how->steps ? how->steps->nelts : 0;
 
-    if (ngx_http_urlstore_out_init(out, r->pool,
+    if (ngx_http_urlstore_out_init(out, ctx->r->pool,
                                    us_explain_max(canon->url.href.len))
         != NGX_OK)
     {
         return NGX_ERROR;
     }
 
-    ngx_http_urlstore_accept(r, US_FORMAT_JSON);
+    ngx_http_urlstore_accept(ctx, US_FORMAT_JSON);
 
     if (ctx->format == US_FORMAT_TEXT) {
         out->pos = ngx_cpymem(out->pos, canon->url.href.data,
@@ -135,7 +131,7 @@ ngx_http_urlstore_normalize_out(ngx_http_request_t *r, us_canon_t *canon,
 /* ?profile=P; NGX_DECLINED: go on */
 
 static ngx_int_t
-ngx_http_urlstore_normalize_profile(ngx_http_request_t *r,
+ngx_http_urlstore_normalize_profile(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_how_t *how)
 {
     int                        profile;
@@ -143,23 +139,21 @@ ngx_http_urlstore_normalize_profile(ngx_http_request_t *r,
     ngx_int_t                  rc;
     ngx_str_t                  value;
     us_norm_ws_t              *ws;
-    ngx_http_urlstore_ctx_t   *ctx;
     ngx_http_urlstore_zone_t  *zone;
 
-    rc = ngx_http_urlstore_arg(r, "profile", &value);
+    rc = ngx_http_urlstore_arg(ctx->r, "profile", &value);
 
     if (rc != NGX_OK) {
         return rc == NGX_DECLINED ? NGX_DECLINED
                                   : NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
     zone = ctx->zone;
 
     profile = us_profile_parse(ngx_http_urlstore_str(&value));
 
     if (profile < 0 || profile >= NGX_HTTP_URLSTORE_PROFILES) {
-        return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
+        return ngx_http_urlstore_problem(ctx, NGX_HTTP_BAD_REQUEST, NULL,
                                          "unknown profile \"%*s\"; use "
                                          "crawler, crawler-clean, whatwg "
                                          "or aggressive",
@@ -194,24 +188,23 @@ ngx_http_urlstore_normalize_profile(ngx_http_request_t *r,
 
 
 ngx_int_t
-ngx_http_urlstore_normalize_handler(ngx_http_request_t *r)
+ngx_http_urlstore_normalize_handler(ngx_http_urlstore_ctx_t *ctx)
 {
-    ngx_int_t                   rc;
-    us_canon_t                  canon;
-    ngx_http_urlstore_ctx_t    *ctx;
-    ngx_http_urlstore_how_t     how;
+    ngx_int_t                rc;
+    us_canon_t               canon;
+    ngx_http_urlstore_how_t  how;
 
     ngx_memzero(&how, sizeof(ngx_http_urlstore_how_t));
 
-    rc = ngx_http_urlstore_normalize_profile(r, &how);
+    rc = ngx_http_urlstore_normalize_profile(ctx, &how);
 
     if (rc != NGX_DECLINED) {
         return rc;
     }
 
-    if (ngx_http_urlstore_flag(r, "explain")) {
+    if (ngx_http_urlstore_flag(ctx->r, "explain")) {
 
-        how.steps = ngx_array_create(r->pool, 1024, 1);
+        how.steps = ngx_array_create(ctx->r->pool, 1024, 1);
         if (how.steps == NULL) {
             return NGX_HTTP_INTERNAL_SERVER_ERROR;
         }
@@ -220,43 +213,38 @@ ngx_http_urlstore_normalize_handler(ngx_http_request_t *r)
                            - (u_char *) how.steps->elts;
     }
 
-    rc = ngx_http_urlstore_one_url(r, &how, &canon);
+    rc = ngx_http_urlstore_one_url(ctx, &how, &canon);
 
     if (rc != NGX_DECLINED) {
         return rc;
     }
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
     if (how.norm == NULL && ctx->zone->store
-        && ngx_http_urlstore_normalize_spell(r, &canon, &how) != NGX_OK)
+        && ngx_http_urlstore_normalize_spell(ctx, &canon, &how) != NGX_OK)
     {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    if (ngx_http_urlstore_normalize_out(r, &canon, &how) != NGX_OK) {
+    if (ngx_http_urlstore_normalize_out(ctx, &canon, &how) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    return ngx_http_urlstore_reply_when(r, ngx_http_urlstore_send);
+    return ngx_http_urlstore_reply_when(ctx, ngx_http_urlstore_send);
 }
 
 
 ngx_int_t
-ngx_http_urlstore_one_url(ngx_http_request_t *r, ngx_http_urlstore_how_t *how,
-    us_canon_t *canon)
+ngx_http_urlstore_one_url(ngx_http_urlstore_ctx_t *ctx,
+    ngx_http_urlstore_how_t *how, us_canon_t *canon)
 {
-    ngx_int_t                 rc;
-    us_refusal_t              refusal;
-    us_verdict_t              verdict;
-    ngx_http_urlstore_ctx_t  *ctx;
+    ngx_int_t     rc;
+    us_refusal_t  refusal;
+    us_verdict_t  verdict;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
-    rc = ngx_http_urlstore_query_url(r, ctx->zone, how, canon, &verdict);
+    rc = ngx_http_urlstore_query_url(ctx->r, ctx->zone, how, canon, &verdict);
 
     if (rc == NGX_DECLINED) {
-        return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
+        return ngx_http_urlstore_problem(ctx, NGX_HTTP_BAD_REQUEST, NULL,
                                          "the query has no \"url\"");
     }
 
@@ -272,7 +260,7 @@ ngx_http_urlstore_one_url(ngx_http_request_t *r, ngx_http_urlstore_how_t *how,
     refusal.verdict = verdict;
     refusal.rule = canon->rule;
 
-    return ngx_http_urlstore_refused(r, &refusal, NULL,
+    return ngx_http_urlstore_refused(ctx, &refusal, NULL,
                                      how ? how->steps : NULL);
 }
 

@@ -198,12 +198,14 @@ ngx_http_urlstore_origin_own(ngx_http_request_t *r, ngx_str_t *origin)
 
 
 static ngx_int_t
-ngx_http_urlstore_origin_preflight(ngx_http_request_t *r)
+ngx_http_urlstore_origin_preflight(ngx_http_urlstore_ctx_t *ctx)
 {
-    ngx_int_t                 rc;
-    ngx_uint_t                i;
-    ngx_str_t                *origin;
-    ngx_http_urlstore_ctx_t  *ctx;
+    ngx_int_t            rc;
+    ngx_str_t           *origin;
+    ngx_uint_t           i;
+    ngx_http_request_t  *r;
+
+    r = ctx->r;
 
     static struct {
         const char  *name;
@@ -222,7 +224,7 @@ ngx_http_urlstore_origin_preflight(ngx_http_request_t *r)
     if (!ngx_http_urlstore_origin_own(r, origin)
         && !ngx_http_urlstore_origin_allowed(r, origin))
     {
-        return ngx_http_urlstore_problem(r, NGX_HTTP_FORBIDDEN, NULL,
+        return ngx_http_urlstore_problem(ctx, NGX_HTTP_FORBIDDEN, NULL,
                                          "urlstore_allow_origin does not "
                                          "name the origin \"%*s\"",
                                          ngx_min(origin->len, 100),
@@ -241,23 +243,22 @@ ngx_http_urlstore_origin_preflight(ngx_http_request_t *r)
     }
 
     for (i = 0; i < sizeof(headers) / sizeof(headers[0]); i++) {
-        if (ngx_http_urlstore_header(r, headers[i].name, &headers[i].value)
-            != NGX_OK)
-        {
-            return NGX_HTTP_INTERNAL_SERVER_ERROR;
-        }
+        ngx_http_urlstore_header(ctx, headers[i].name, &headers[i].value);
     }
 
     ctx->status = NGX_HTTP_NO_CONTENT;
 
-    return ngx_http_urlstore_send(r);
+    return ngx_http_urlstore_send(ctx);
 }
 
 
 ngx_int_t
-ngx_http_urlstore_origin(ngx_http_request_t *r, ngx_uint_t writes)
+ngx_http_urlstore_origin(ngx_http_urlstore_ctx_t *ctx, ngx_uint_t writes)
 {
-    ngx_str_t  *origin;
+    ngx_str_t           *origin;
+    ngx_http_request_t  *r;
+
+    r = ctx->r;
 
     origin = ngx_http_urlstore_header_in(r, "origin");
 
@@ -268,7 +269,7 @@ ngx_http_urlstore_origin(ngx_http_request_t *r, ngx_uint_t writes)
     if (r->method == NGX_HTTP_OPTIONS
         && ngx_http_urlstore_header_in(r, "access-control-request-method"))
     {
-        return ngx_http_urlstore_origin_preflight(r);
+        return ngx_http_urlstore_origin_preflight(ctx);
     }
 
     if (!(r->method & writes) || ngx_http_urlstore_origin_own(r, origin)
@@ -277,7 +278,7 @@ ngx_http_urlstore_origin(ngx_http_request_t *r, ngx_uint_t writes)
         return NGX_DECLINED;
     }
 
-    return ngx_http_urlstore_problem(r, NGX_HTTP_FORBIDDEN, NULL,
+    return ngx_http_urlstore_problem(ctx, NGX_HTTP_FORBIDDEN, NULL,
                                      "the origin \"%*s\" may not change the "
                                      "store: it is not this server's, and "
                                      "urlstore_allow_origin does not name it",

@@ -21,19 +21,17 @@ static ngx_http_output_body_filter_pt    ngx_http_next_body_filter;
 /* in ctx->out */
 
 static ngx_int_t
-ngx_http_urlstore_problem_text(ngx_http_request_t *r, ngx_uint_t status,
+ngx_http_urlstore_problem_text(ngx_http_urlstore_ctx_t *ctx, ngx_uint_t status,
     const char *members, ngx_str_t *detail)
 {
     size_t                    n;
     ngx_http_urlstore_out_t  *out;
-    ngx_http_urlstore_ctx_t  *ctx;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
     out = &ctx->out;
 
     n = us_problem_max(detail->len, members ? ngx_strlen(members) : 0);
 
-    if (ngx_http_urlstore_out_init(out, r->pool, n) != NGX_OK) {
+    if (ngx_http_urlstore_out_init(out, ctx->r->pool, n) != NGX_OK) {
         return NGX_ERROR;
     }
 
@@ -47,13 +45,15 @@ ngx_http_urlstore_problem_text(ngx_http_request_t *r, ngx_uint_t status,
 /* in ctx->out, and without the end of the object */
 
 static ngx_int_t
-ngx_http_urlstore_problem_head(ngx_http_request_t *r, ngx_uint_t status,
+ngx_http_urlstore_problem_head(ngx_http_urlstore_ctx_t *ctx, ngx_uint_t status,
     const char *members, const char *fmt, va_list args)
 {
-    u_char                    buf[NGX_HTTP_URLSTORE_DETAIL];
-    ngx_int_t                 rc;
-    ngx_str_t                 detail;
-    ngx_http_urlstore_ctx_t  *ctx;
+    u_char               buf[NGX_HTTP_URLSTORE_DETAIL];
+    ngx_int_t            rc;
+    ngx_str_t            detail;
+    ngx_http_request_t  *r;
+
+    r = ctx->r;
 
     detail.data = buf;
     detail.len = ngx_vslprintf(buf, buf + sizeof(buf), fmt, args) - buf;
@@ -74,9 +74,7 @@ ngx_http_urlstore_problem_head(ngx_http_request_t *r, ngx_uint_t status,
         }
     }
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
-    if (ngx_http_urlstore_problem_text(r, status, members, &detail)
+    if (ngx_http_urlstore_problem_text(ctx, status, members, &detail)
         != NGX_OK)
     {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
@@ -94,40 +92,37 @@ ngx_http_urlstore_problem_head(ngx_http_request_t *r, ngx_uint_t status,
 
 
 ngx_int_t
-ngx_http_urlstore_problem(ngx_http_request_t *r, ngx_uint_t status,
-    const char *members, const char *fmt, ...)
-{
-    va_list                   args;
-    ngx_int_t                 rc;
-    ngx_http_urlstore_ctx_t  *ctx;
-
-    va_start(args, fmt);
-    rc = ngx_http_urlstore_problem_head(r, status, members, fmt, args);
-    va_end(args);
-
-    if (rc != NGX_OK) {
-        return rc;
-    }
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
-    if (ngx_http_urlstore_out_printf(&ctx->out, 2, "}\n") != NGX_OK) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    return ngx_http_urlstore_send(r);
-}
-
-
-ngx_int_t
-ngx_http_urlstore_problem_begin(ngx_http_request_t *r, ngx_uint_t status,
+ngx_http_urlstore_problem(ngx_http_urlstore_ctx_t *ctx, ngx_uint_t status,
     const char *members, const char *fmt, ...)
 {
     va_list    args;
     ngx_int_t  rc;
 
     va_start(args, fmt);
-    rc = ngx_http_urlstore_problem_head(r, status, members, fmt, args);
+    rc = ngx_http_urlstore_problem_head(ctx, status, members, fmt, args);
+    va_end(args);
+
+    if (rc != NGX_OK) {
+        return rc;
+    }
+
+    if (ngx_http_urlstore_out_printf(&ctx->out, 2, "}\n") != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    return ngx_http_urlstore_send(ctx);
+}
+
+
+ngx_int_t
+ngx_http_urlstore_problem_begin(ngx_http_urlstore_ctx_t *ctx, ngx_uint_t status,
+    const char *members, const char *fmt, ...)
+{
+    va_list    args;
+    ngx_int_t  rc;
+
+    va_start(args, fmt);
+    rc = ngx_http_urlstore_problem_head(ctx, status, members, fmt, args);
     va_end(args);
 
     return rc;
@@ -153,16 +148,13 @@ ngx_http_urlstore_problem_line(ngx_http_request_t *r, ngx_uint_t status)
 /* the text for batch and body; the status */
 
 ngx_int_t
-ngx_http_urlstore_fault(ngx_http_request_t *r, ngx_uint_t status,
+ngx_http_urlstore_fault(ngx_http_urlstore_ctx_t *ctx, ngx_uint_t status,
     const char *fmt, ...)
 {
-    u_char                   *p;
-    va_list                   args;
-    ngx_http_urlstore_ctx_t  *ctx;
+    u_char  *p;
+    va_list  args;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
-    p = ngx_pnalloc(r->pool, NGX_HTTP_URLSTORE_DETAIL);
+    p = ngx_pnalloc(ctx->r->pool, NGX_HTTP_URLSTORE_DETAIL);
 
     if (p) {
         ctx->fault.data = p;
@@ -178,7 +170,7 @@ ngx_http_urlstore_fault(ngx_http_request_t *r, ngx_uint_t status,
 
 
 ngx_int_t
-ngx_http_urlstore_refused(ngx_http_request_t *r,
+ngx_http_urlstore_refused(ngx_http_urlstore_ctx_t *ctx,
     us_refusal_t *refusal, ngx_str_t *ref, ngx_array_t *steps)
 {
     u_char                        *p, *members;
@@ -192,7 +184,7 @@ ngx_http_urlstore_refused(ngx_http_request_t *r,
           + us_json_quoted_max(US_REFUSAL_WORD)
           + (ref ? ref->len : 0) + (steps ? steps->nelts : 0);
 
-    members = ngx_pnalloc(r->pool, len);
+    members = ngx_pnalloc(ctx->r->pool, len);
     if (members == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
@@ -221,17 +213,17 @@ ngx_http_urlstore_refused(ngx_http_request_t *r,
     *p = '\0';
 
     if (refusal == NULL) {
-        return ngx_http_urlstore_problem(r, NGX_HTTP_INSUFFICIENT_STORAGE,
+        return ngx_http_urlstore_problem(ctx, NGX_HTTP_INSUFFICIENT_STORAGE,
                                          (char *) members, "the zone is full: "
                                          "new URLs are refused, known ones "
                                          "are answered");
     }
 
-    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
+    ulcf = ngx_http_get_module_loc_conf(ctx->r, ngx_http_urlstore_module);
 
     len = us_refusal_sentence(detail, refusal, ulcf->max_url) - detail;
 
-    return ngx_http_urlstore_problem(r, NGX_HTTP_URLSTORE_UNPROCESSABLE,
+    return ngx_http_urlstore_problem(ctx, NGX_HTTP_URLSTORE_UNPROCESSABLE,
                                      (char *) members, "%*s", len, detail);
 }
 
@@ -242,18 +234,18 @@ ngx_http_urlstore_refused(ngx_http_request_t *r,
  */
 
 ngx_int_t
-ngx_http_urlstore_follow_problem(ngx_http_request_t *r,
+ngx_http_urlstore_follow_problem(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_zone_t *zone, ngx_uint_t status, const char *extra,
     const char *detail)
 {
-    u_char    *p, *members;
-    size_t     len;
-    us_str_t   name;
+    u_char   *p, *members;
+    size_t    len;
+    us_str_t  name;
 
     name = us_str_of(zone->life.conf.follow->name);
     len = extra ? ngx_strlen(extra) : 0;
 
-    members = ngx_pnalloc(r->pool, len + us_json_quoted_max(name.len)
+    members = ngx_pnalloc(ctx->r->pool, len + us_json_quoted_max(name.len)
                                    + sizeof(",\"primary\":"));
     if (members == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
@@ -264,7 +256,7 @@ ngx_http_urlstore_follow_problem(ngx_http_request_t *r,
     p = us_json_quote_bytes(p, name);
     *p = '\0';
 
-    return ngx_http_urlstore_problem(r, status, (char *) members,
+    return ngx_http_urlstore_problem(ctx, status, (char *) members,
                                      "%s; its primary is %s", detail,
                                      zone->life.conf.follow->name);
 }
@@ -273,24 +265,21 @@ ngx_http_urlstore_follow_problem(ngx_http_request_t *r,
 /* 503 with the reason */
 
 ngx_int_t
-ngx_http_urlstore_unready(ngx_http_request_t *r,
+ngx_http_urlstore_unready(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_zone_t *zone, const char *extra)
 {
-    us_unready_t              u;
-    u_char                    progress[64];
-    ngx_http_urlstore_ctx_t  *ctx;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    us_unready_t  u;
+    u_char        progress[64];
 
     us_unready(&u, &zone->life,
                ctx && ngx_http_urlstore_overtaken(ctx));
 
-    if (u.passes && ngx_http_urlstore_retry_after(r, 1) != NGX_OK) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    if (u.passes) {
+        ngx_http_urlstore_retry_after(ctx, 1);
     }
 
     if (u.primary) {
-        return ngx_http_urlstore_follow_problem(r, zone,
+        return ngx_http_urlstore_follow_problem(ctx, zone,
                                                 NGX_HTTP_SERVICE_UNAVAILABLE,
                                                 extra, u.detail);
     }
@@ -301,21 +290,19 @@ ngx_http_urlstore_unready(ngx_http_request_t *r,
         extra = (char *) progress;
     }
 
-    return ngx_http_urlstore_problem(r, NGX_HTTP_SERVICE_UNAVAILABLE, extra,
+    return ngx_http_urlstore_problem(ctx, NGX_HTTP_SERVICE_UNAVAILABLE, extra,
                                      "%s", u.detail);
 }
 
 
 ngx_int_t
-ngx_http_urlstore_mark_none(ngx_http_request_t *r, ngx_uint_t status,
+ngx_http_urlstore_mark_none(ngx_http_urlstore_ctx_t *ctx, ngx_uint_t status,
     us_str_t name)
 {
-    size_t                    len;
-    unsigned                  i;
-    us_store_conf_t          *conf;
-    ngx_http_urlstore_ctx_t  *ctx;
+    size_t            len;
+    unsigned          i;
+    us_store_conf_t  *conf;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
     len = ngx_min(name.len, US_STORE_MARK_LEN);
 
     conf = &ctx->zone->life.conf.store;
@@ -326,16 +313,15 @@ ngx_http_urlstore_mark_none(ngx_http_request_t *r, ngx_uint_t status,
             continue;
         }
 
-        if (ngx_http_urlstore_retry_after(r, 1) != NGX_OK) {
-            return NGX_HTTP_INTERNAL_SERVER_ERROR;
-        }
+        ngx_http_urlstore_retry_after(ctx, 1);
 
-        return ngx_http_urlstore_problem(r, NGX_HTTP_SERVICE_UNAVAILABLE, NULL,
+        return ngx_http_urlstore_problem(ctx, NGX_HTTP_SERVICE_UNAVAILABLE,
+                                         NULL,
                                          "the mark \"%*s\" is being added",
                                          len, name.data);
     }
 
-    return ngx_http_urlstore_problem(r, status, NULL,
+    return ngx_http_urlstore_problem(ctx, status, NULL,
                                      "the zone has no mark \"%*s\"", len,
                                      name.data);
 }
@@ -427,7 +413,7 @@ ngx_http_urlstore_problem_header_filter(ngx_http_request_t *r)
                              "POST");
     }
 
-    if (ngx_http_urlstore_problem_text(r, r->headers_out.status, members,
+    if (ngx_http_urlstore_problem_text(ctx, r->headers_out.status, members,
                                        &detail)
         != NGX_OK
         || ngx_http_urlstore_out_printf(&ctx->out, 2, "}\n") != NGX_OK)
@@ -435,16 +421,18 @@ ngx_http_urlstore_problem_header_filter(ngx_http_request_t *r)
         return NGX_ERROR;
     }
 
+    ctx->no_memory = 0;
+
     if (r->headers_out.status == NGX_HTTP_TOO_MANY_REQUESTS) {
 
         /* limit_req and limit_conn do not send Retry-After */
 
-        if (ngx_http_urlstore_retry_after(r, 1) != NGX_OK) {
-            return NGX_ERROR;
-        }
+        ngx_http_urlstore_retry_after(ctx, 1);
     }
 
-    if (ngx_http_urlstore_no_store(r) != NGX_OK) {
+    ngx_http_urlstore_no_store(ctx);
+
+    if (ctx->no_memory) {
         return NGX_ERROR;
     }
 

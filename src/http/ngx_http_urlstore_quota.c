@@ -403,14 +403,14 @@ ngx_http_urlstore_quota(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 /* 429, with the time after which the bucket holds no more than burst */
 
 static ngx_int_t
-ngx_http_urlstore_quota_refuse(ngx_http_request_t *r,
+ngx_http_urlstore_quota_refuse(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_quota_t *quota, uint64_t level)
 {
     uint64_t                         seconds;
     ngx_http_urlstore_loc_conf_t    *ulcf;
     ngx_http_urlstore_quota_zone_t  *zone;
 
-    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
+    ulcf = ngx_http_get_module_loc_conf(ctx->r, ngx_http_urlstore_module);
     zone = quota->shm_zone->data;
 
     us_tally_add(ulcf->zone->tally, US_N_QUOTA, 1);
@@ -418,11 +418,9 @@ ngx_http_urlstore_quota_refuse(ngx_http_request_t *r,
     seconds = ngx_min(us_quota_wait(level, quota->burst, zone->rate),
                       NGX_HTTP_URLSTORE_QUOTA_WAIT);
 
-    if (ngx_http_urlstore_retry_after(r, seconds) != NGX_OK) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
+    ngx_http_urlstore_retry_after(ctx, seconds);
 
-    return ngx_http_urlstore_fault(r, NGX_HTTP_TOO_MANY_REQUESTS,
+    return ngx_http_urlstore_fault(ctx, NGX_HTTP_TOO_MANY_REQUESTS,
                                    "over the quota of new URLs: the client's "
                                    "bucket holds %uL, drains at %V and admits "
                                    "requests at %uL or less; retry in %uL "
@@ -460,7 +458,7 @@ ngx_http_urlstore_quota_client(ngx_http_request_t *r,
  */
 
 ngx_int_t
-ngx_http_urlstore_quota_test(ngx_http_request_t *r)
+ngx_http_urlstore_quota_test(ngx_http_urlstore_ctx_t *ctx)
 {
     uint64_t                         level, tag;
     ngx_int_t                        rc;
@@ -468,7 +466,7 @@ ngx_http_urlstore_quota_test(ngx_http_request_t *r)
     ngx_http_urlstore_loc_conf_t    *ulcf;
     ngx_http_urlstore_quota_zone_t  *zone;
 
-    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
+    ulcf = ngx_http_get_module_loc_conf(ctx->r, ngx_http_urlstore_module);
     quota = ulcf->quota;
 
     if (quota == NULL) {
@@ -477,7 +475,7 @@ ngx_http_urlstore_quota_test(ngx_http_request_t *r)
 
     zone = quota->shm_zone->data;
 
-    rc = ngx_http_urlstore_quota_client(r, zone, &tag);
+    rc = ngx_http_urlstore_quota_client(ctx->r, zone, &tag);
 
     if (rc != NGX_OK) {
         return rc == NGX_DECLINED ? NGX_DECLINED
@@ -495,7 +493,7 @@ ngx_http_urlstore_quota_test(ngx_http_request_t *r)
         return NGX_DECLINED;
     }
 
-    return ngx_http_urlstore_quota_refuse(r, quota, level);
+    return ngx_http_urlstore_quota_refuse(ctx, quota, level);
 }
 
 

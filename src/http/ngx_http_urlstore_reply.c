@@ -45,6 +45,7 @@ ngx_http_urlstore_ctx(ngx_http_request_t *r)
 
     ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
 
+    ctx->r = r;
     ctx->zone = ulcf->zone;
     ctx->status = NGX_HTTP_OK;
     ctx->id = US_STORE_NO_ID;
@@ -135,48 +136,19 @@ ngx_http_urlstore_tag(ngx_http_urlstore_zone_t *zone, us_map_tag_t *tag)
 }
 
 
-/* the header Urlstore-Map of a reply; NGX_DECLINED: it has none */
-
-static ngx_int_t
-ngx_http_urlstore_tag_header(ngx_http_request_t *r, ngx_str_t *value)
-{
-    us_map_tag_t              tag;
-    ngx_http_urlstore_ctx_t  *ctx;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
-    if (!ctx->tagged || us_store_map(ctx->zone->store)->number == 0) {
-        return NGX_DECLINED;
-    }
-
-    value->data = ngx_pnalloc(r->pool, US_MAP_TAG_LEN);
-    if (value->data == NULL) {
-        return NGX_ERROR;
-    }
-
-    ngx_http_urlstore_tag(ctx->zone, &tag);
-    value->len = us_map_tag_put(value->data, &tag) - value->data;
-
-    return NGX_OK;
-}
-
-
 ngx_int_t
-ngx_http_urlstore_send(ngx_http_request_t *r)
+ngx_http_urlstore_send(ngx_http_urlstore_ctx_t *ctx)
 {
-    ngx_int_t                 rc;
-    ngx_http_urlstore_ctx_t  *ctx;
+    ngx_int_t  rc;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
-    rc = ngx_http_urlstore_reply_header(r,
+    rc = ngx_http_urlstore_reply_header(ctx,
                                      ngx_http_urlstore_out_size(&ctx->out));
 
-    if (rc == NGX_ERROR || rc > NGX_OK || r->header_only) {
+    if (rc == NGX_ERROR || rc > NGX_OK || ctx->r->header_only) {
         return rc;
     }
 
-    return ngx_http_urlstore_reply_output(r, 1);
+    return ngx_http_urlstore_reply_output(ctx, 1);
 }
 
 
@@ -185,63 +157,47 @@ ngx_http_urlstore_send(ngx_http_request_t *r)
  * on, in one line, since a cache of nginx before 1.23 knows only the last one.
  */
 
-static ngx_int_t
-ngx_http_urlstore_origin_headers(ngx_http_request_t *r, ngx_uint_t accept)
+static void
+ngx_http_urlstore_origin_headers(ngx_http_urlstore_ctx_t *ctx)
 {
-    ngx_str_t                     *origin, value;
+    ngx_str_t                     *origin;
     ngx_http_urlstore_loc_conf_t  *ulcf;
 
-    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
+    ulcf = ngx_http_get_module_loc_conf(ctx->r, ngx_http_urlstore_module);
 
-    ngx_str_set(&value, "Accept, Origin");
-
-    if (ulcf->origins == NULL) {
-        value.len = sizeof("Accept") - 1;
-
-    } else if (!accept) {
-        ngx_str_set(&value, "Origin");
-    }
-
-    if ((accept || ulcf->origins)
-        && ngx_http_urlstore_header(r, "Vary", &value) != NGX_OK)
-    {
-        return NGX_ERROR;
+    if (ctx->cacheable || ulcf->origins) {
+        ngx_http_urlstore_header_text(ctx, "Vary",
+                                      ulcf->origins == NULL ? "Accept"
+                                      : ctx->cacheable ? "Accept, Origin"
+                                      : "Origin");
     }
 
     if (ulcf->origins == NULL) {
-        return NGX_OK;
+        return;
     }
 
-    origin = ngx_http_urlstore_header_in(r, "origin");
+    origin = ngx_http_urlstore_header_in(ctx->r, "origin");
 
-    if (origin == NULL || !ngx_http_urlstore_origin_allowed(r, origin)) {
-        return NGX_OK;
+    if (origin && ngx_http_urlstore_origin_allowed(ctx->r, origin)) {
+        ngx_http_urlstore_header(ctx, "Access-Control-Allow-Origin", origin);
+        ngx_http_urlstore_header_text(ctx, "Access-Control-Expose-Headers",
+                                      "ETag, Idempotency-Status, Location, "
+                                      "Retry-After");
     }
-
-    if (ngx_http_urlstore_header(r, "Access-Control-Allow-Origin", origin)
-        != NGX_OK)
-    {
-        return NGX_ERROR;
-    }
-
-    ngx_str_set(&value, "ETag, Idempotency-Status, Location, Retry-After");
-
-    return ngx_http_urlstore_header(r, "Access-Control-Expose-Headers",
-                                    &value);
 }
 
 
 /* length is -1 if it is not known */
 
 ngx_int_t
-ngx_http_urlstore_reply_header(ngx_http_request_t *r, off_t length)
+ngx_http_urlstore_reply_header(ngx_http_urlstore_ctx_t *ctx, off_t length)
 {
-    ngx_int_t                 rc;
-    ngx_str_t                 value;
-    ngx_http_urlstore_ctx_t  *ctx;
+    ngx_int_t            rc;
+    ngx_str_t            value;
+    us_map_tag_t         tag;
+    ngx_http_request_t  *r;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
+    r = ctx->r;
     ctx->replied = 1;
 
     if (r->reading_body) {
@@ -257,29 +213,29 @@ ngx_http_urlstore_reply_header(ngx_http_request_t *r, off_t length)
     r->headers_out.content_type_lowcase = NULL;
     r->headers_out.content_length_n = length;
 
-    if (!ctx->cacheable && ngx_http_urlstore_no_store(r) != NGX_OK) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    if (!ctx->cacheable) {
+        ngx_http_urlstore_no_store(ctx);
     }
 
-    if (ngx_http_urlstore_origin_headers(r, ctx->cacheable) != NGX_OK) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    ngx_http_urlstore_origin_headers(ctx);
+
+    if (ctx->tagged && us_store_map(ctx->zone->store)->number) {
+        value.data = ngx_pnalloc(r->pool, US_MAP_TAG_LEN);
+        if (value.data == NULL) {
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
+
+        ngx_http_urlstore_tag(ctx->zone, &tag);
+        value.len = us_map_tag_put(value.data, &tag) - value.data;
+
+        ngx_http_urlstore_header(ctx, "Urlstore-Map", &value);
     }
 
-    rc = ngx_http_urlstore_tag_header(r, &value);
-
-    if (rc == NGX_ERROR
-        || (rc == NGX_OK
-            && ngx_http_urlstore_header(r, "Urlstore-Map", &value) != NGX_OK))
-    {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    if (ctx->repeats && ctx->status < NGX_HTTP_BAD_REQUEST) {
+        ngx_http_urlstore_header_text(ctx, "Idempotency-Status", "repeated");
     }
 
-    ngx_str_set(&value, "repeated");
-
-    if (ctx->repeats && ctx->status < NGX_HTTP_BAD_REQUEST
-        && ngx_http_urlstore_header(r, "Idempotency-Status", &value)
-           != NGX_OK)
-    {
+    if (ctx->no_memory) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
@@ -301,28 +257,24 @@ ngx_http_urlstore_reply_header(ngx_http_request_t *r, off_t length)
  * 200, 404, 410 or 414 as long as it likes (RFC 9111, 4.2.2).
  */
 
-ngx_int_t
-ngx_http_urlstore_no_store(ngx_http_request_t *r)
+void
+ngx_http_urlstore_no_store(ngx_http_urlstore_ctx_t *ctx)
 {
-    ngx_str_t  value;
-
-    ngx_str_set(&value, "no-store");
-
-    return ngx_http_urlstore_header(r, "Cache-Control", &value);
+    ngx_http_urlstore_header_text(ctx, "Cache-Control", "no-store");
 }
 
 
 /* hands over what is in ctx->out; last: this is the end of the reply */
 
 ngx_int_t
-ngx_http_urlstore_reply_output(ngx_http_request_t *r, ngx_uint_t last)
+ngx_http_urlstore_reply_output(ngx_http_urlstore_ctx_t *ctx, ngx_uint_t last)
 {
-    ngx_int_t                 rc;
-    ngx_buf_t                *b;
-    ngx_chain_t              *out, *cl;
-    ngx_http_urlstore_ctx_t  *ctx;
+    ngx_int_t            rc;
+    ngx_buf_t           *b;
+    ngx_chain_t         *out, *cl;
+    ngx_http_request_t  *r;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    r = ctx->r;
 
     out = ngx_http_urlstore_out_take(&ctx->out, last);
 
@@ -365,80 +317,43 @@ ngx_http_urlstore_finalize(ngx_http_request_t *r, ngx_int_t rc)
  * share must not answer others.
  */
 
-ngx_int_t
-ngx_http_urlstore_cache_control(ngx_http_request_t *r, ngx_uint_t stays)
+void
+ngx_http_urlstore_cache_control(ngx_http_urlstore_ctx_t *ctx, ngx_uint_t stays)
 {
-    ngx_str_t                      value;
     ngx_uint_t                     alone;
-    ngx_http_urlstore_ctx_t       *ctx;
+    ngx_http_request_t            *r;
     ngx_http_urlstore_loc_conf_t  *ulcf;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
-
+    r = ctx->r;
     ctx->cacheable = 1;
 
     if (!stays) {
-        ngx_str_set(&value, "no-cache");
-        return ngx_http_urlstore_header(r, "Cache-Control", &value);
+        ngx_http_urlstore_header_text(ctx, "Cache-Control", "no-cache");
+        return;
     }
 
-    value.data = ngx_pnalloc(r->pool, 32 + NGX_TIME_T_LEN);
-    if (value.data == NULL) {
-        return NGX_ERROR;
-    }
+    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
 
     alone = r->headers_in.authorization != NULL
             || ngx_http_urlstore_header_in(r, "cookie") != NULL;
 
-    value.len = ngx_sprintf(value.data, "%s, max-age=%T",
-                            alone ? "private" : "public", ulcf->max_age)
-                - value.data;
-
-    return ngx_http_urlstore_header(r, "Cache-Control", &value);
+    ngx_http_urlstore_header_printf(ctx, "Cache-Control", 32 + NGX_TIME_T_LEN,
+                                    "%s, max-age=%T", alone ? "private"
+                                                            : "public",
+                                    ulcf->max_age);
 }
 
 
-ngx_int_t
-ngx_http_urlstore_etag(ngx_http_request_t *r, ngx_str_t *value)
-{
-    ngx_table_elt_t  *h;
-
-    if (ngx_http_urlstore_header(r, "ETag", value) != NGX_OK) {
-        return NGX_ERROR;
-    }
-
-    /* the not modified filter takes it from there */
-
-    h = r->headers_out.headers.last->elts;
-    r->headers_out.etag = &h[r->headers_out.headers.last->nelts - 1];
-
-    return NGX_OK;
-}
-
-
-ngx_int_t
-ngx_http_urlstore_untouched(ngx_http_request_t *r)
-{
-    ngx_str_t  value;
-
-    ngx_str_set(&value, "1");
-
-    return ngx_http_urlstore_header(r, "Urlstore-Refused", &value);
-}
-
-
-/* key is a literal; *value lives as long as the request */
-
-ngx_int_t
-ngx_http_urlstore_header(ngx_http_request_t *r, const char *key,
+static ngx_table_elt_t *
+ngx_http_urlstore_header_push(ngx_http_urlstore_ctx_t *ctx, const char *key,
     ngx_str_t *value)
 {
     ngx_table_elt_t  *h;
 
-    h = ngx_list_push(&r->headers_out.headers);
+    h = ngx_list_push(&ctx->r->headers_out.headers);
     if (h == NULL) {
-        return NGX_ERROR;
+        ctx->no_memory = 1;
+        return NULL;
     }
 
 #if (nginx_version >= 1023000)
@@ -450,23 +365,75 @@ ngx_http_urlstore_header(ngx_http_request_t *r, const char *key,
     h->key.len = ngx_strlen(key);
     h->value = *value;
 
-    return NGX_OK;
+    return h;
 }
 
 
-ngx_int_t
-ngx_http_urlstore_retry_after(ngx_http_request_t *r, uint64_t seconds)
+void
+ngx_http_urlstore_etag(ngx_http_urlstore_ctx_t *ctx, ngx_str_t *value)
+{
+    /* the not modified filter takes it from there */
+
+    ctx->r->headers_out.etag = ngx_http_urlstore_header_push(ctx, "ETag",
+                                                              value);
+}
+
+
+void
+ngx_http_urlstore_untouched(ngx_http_urlstore_ctx_t *ctx)
+{
+    ngx_http_urlstore_header_text(ctx, "Urlstore-Refused", "1");
+}
+
+
+void
+ngx_http_urlstore_header(ngx_http_urlstore_ctx_t *ctx, const char *key,
+    ngx_str_t *value)
+{
+    (void) ngx_http_urlstore_header_push(ctx, key, value);
+}
+
+
+void
+ngx_http_urlstore_header_text(ngx_http_urlstore_ctx_t *ctx, const char *key,
+    const char *text)
 {
     ngx_str_t  value;
 
-    value.data = ngx_pnalloc(r->pool, NGX_INT64_LEN);
+    value.data = (u_char *) text;
+    value.len = ngx_strlen(text);
+
+    ngx_http_urlstore_header(ctx, key, &value);
+}
+
+
+void
+ngx_http_urlstore_header_printf(ngx_http_urlstore_ctx_t *ctx, const char *key,
+    size_t max, const char *fmt, ...)
+{
+    va_list    args;
+    ngx_str_t  value;
+
+    value.data = ngx_pnalloc(ctx->r->pool, max);
     if (value.data == NULL) {
-        return NGX_ERROR;
+        ctx->no_memory = 1;
+        return;
     }
 
-    value.len = ngx_sprintf(value.data, "%uL", seconds) - value.data;
+    va_start(args, fmt);
+    value.len = ngx_vslprintf(value.data, value.data + max, fmt, args)
+                - value.data;
+    va_end(args);
 
-    return ngx_http_urlstore_header(r, "Retry-After", &value);
+    ngx_http_urlstore_header(ctx, key, &value);
+}
+
+
+void
+ngx_http_urlstore_retry_after(ngx_http_urlstore_ctx_t *ctx, uint64_t seconds)
+{
+    ngx_http_urlstore_header_printf(ctx, "Retry-After", NGX_INT64_LEN, "%uL",
+                                    seconds);
 }
 
 
@@ -485,14 +452,11 @@ ngx_http_urlstore_type(ngx_http_urlstore_ctx_t *ctx, us_format_t format)
 
 
 void
-ngx_http_urlstore_accept(ngx_http_request_t *r, us_format_t preset)
+ngx_http_urlstore_accept(ngx_http_urlstore_ctx_t *ctx, us_format_t preset)
 {
-    ngx_str_t                *value;
-    ngx_http_urlstore_ctx_t  *ctx;
+    ngx_str_t  *value;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
-    value = ngx_http_urlstore_header_in(r, "accept");
+    value = ngx_http_urlstore_header_in(ctx->r, "accept");
 
     ngx_http_urlstore_type(ctx, value ? us_media_accept(
                                             ngx_http_urlstore_str(value),

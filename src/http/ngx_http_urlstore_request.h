@@ -46,7 +46,7 @@ typedef struct {
 
 /* see ngx_http_urlstore_stream() */
 
-typedef ngx_int_t (*ngx_http_urlstore_produce_pt)(ngx_http_request_t *r,
+typedef ngx_int_t (*ngx_http_urlstore_produce_pt)(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_out_t *out);
 
 
@@ -179,7 +179,7 @@ struct ngx_http_urlstore_kind_s {
      * Whether it keeps claims, and the ages that can be asked for, s; what: the
      * argument that needs them.
      */
-    ngx_int_t                     (*claims)(ngx_http_request_t *r,
+    ngx_int_t                     (*claims)(ngx_http_urlstore_ctx_t *ctx,
                                             const char *what, uint64_t *least,
                                             uint64_t *most);
 
@@ -215,13 +215,14 @@ typedef struct ngx_http_urlstore_parked_s  ngx_http_urlstore_parked_t;
 /* of a request; ctx->data is of its endpoint */
 
 struct ngx_http_urlstore_ctx_s {
+    ngx_http_request_t             *r;
     ngx_http_urlstore_zone_t       *zone;
     const ngx_http_urlstore_endpoint_t
                                    *endpoint;
     ngx_http_urlstore_handler_pt    handler;      /* of the zone's kind */
     ngx_str_t                       tail;         /* what follows NAME/ */
     ngx_http_urlstore_out_t         out;
-    us_format_t      format;
+    us_format_t                     format;
 
     /* what the reply depends on: see ngx_http_urlstore_reply_when() */
     uint64_t                        lsn;
@@ -243,6 +244,7 @@ struct ngx_http_urlstore_ctx_s {
     unsigned                        replied:1;    /* it is ours */
     unsigned                        replaced:1;   /* for nginx's error page */
     unsigned                        cacheable:1;  /* it has Cache-Control */
+    unsigned                        no_memory:1;  /* for a header */
     unsigned                        produced:1;   /* all of it is in out */
     unsigned                        idle:1;       /* nothing for now */
     ngx_http_urlstore_produce_pt    produce;
@@ -269,7 +271,7 @@ struct ngx_http_urlstore_ctx_s {
 
 
 /* the list of ids that a client has sent is there */
-typedef ngx_int_t (*ngx_http_urlstore_ids_pt)(ngx_http_request_t *r,
+typedef ngx_int_t (*ngx_http_urlstore_ids_pt)(ngx_http_urlstore_ctx_t *ctx,
     ngx_chain_t *ids);
 
 
@@ -312,22 +314,22 @@ ngx_int_t ngx_http_urlstore_handler(ngx_http_request_t *r);
 
 /* of the endpoints; a content handler's result */
 
-ngx_int_t ngx_http_urlstore_add_handler(ngx_http_request_t *r);
-ngx_int_t ngx_http_urlstore_seen_handler(ngx_http_request_t *r);
-ngx_int_t ngx_http_urlstore_url_handler(ngx_http_request_t *r);
-ngx_int_t ngx_http_urlstore_urls_handler(ngx_http_request_t *r);
-ngx_int_t ngx_http_urlstore_prefix_handler(ngx_http_request_t *r);
-ngx_int_t ngx_http_urlstore_site_handler(ngx_http_request_t *r);
-ngx_int_t ngx_http_urlstore_mark_handler(ngx_http_request_t *r);
-ngx_int_t ngx_http_urlstore_claim_handler(ngx_http_request_t *r);
-ngx_int_t ngx_http_urlstore_normalize_handler(ngx_http_request_t *r);
-ngx_int_t ngx_http_urlstore_metrics_handler(ngx_http_request_t *r);
-ngx_int_t ngx_http_urlstore_health_handler(ngx_http_request_t *r);
-ngx_int_t ngx_http_urlstore_stats_handler(ngx_http_request_t *r);
-ngx_int_t ngx_http_urlstore_page_handler(ngx_http_request_t *r);
-ngx_int_t ngx_http_urlstore_openapi_handler(ngx_http_request_t *r);
-ngx_int_t ngx_http_urlstore_log_handler(ngx_http_request_t *r);
-ngx_int_t ngx_http_urlstore_cluster_handler(ngx_http_request_t *r);
+ngx_int_t ngx_http_urlstore_add_handler(ngx_http_urlstore_ctx_t *ctx);
+ngx_int_t ngx_http_urlstore_seen_handler(ngx_http_urlstore_ctx_t *ctx);
+ngx_int_t ngx_http_urlstore_url_handler(ngx_http_urlstore_ctx_t *ctx);
+ngx_int_t ngx_http_urlstore_urls_handler(ngx_http_urlstore_ctx_t *ctx);
+ngx_int_t ngx_http_urlstore_prefix_handler(ngx_http_urlstore_ctx_t *ctx);
+ngx_int_t ngx_http_urlstore_site_handler(ngx_http_urlstore_ctx_t *ctx);
+ngx_int_t ngx_http_urlstore_mark_handler(ngx_http_urlstore_ctx_t *ctx);
+ngx_int_t ngx_http_urlstore_claim_handler(ngx_http_urlstore_ctx_t *ctx);
+ngx_int_t ngx_http_urlstore_normalize_handler(ngx_http_urlstore_ctx_t *ctx);
+ngx_int_t ngx_http_urlstore_metrics_handler(ngx_http_urlstore_ctx_t *ctx);
+ngx_int_t ngx_http_urlstore_health_handler(ngx_http_urlstore_ctx_t *ctx);
+ngx_int_t ngx_http_urlstore_stats_handler(ngx_http_urlstore_ctx_t *ctx);
+ngx_int_t ngx_http_urlstore_page_handler(ngx_http_urlstore_ctx_t *ctx);
+ngx_int_t ngx_http_urlstore_openapi_handler(ngx_http_urlstore_ctx_t *ctx);
+ngx_int_t ngx_http_urlstore_log_handler(ngx_http_urlstore_ctx_t *ctx);
+ngx_int_t ngx_http_urlstore_cluster_handler(ngx_http_urlstore_ctx_t *ctx);
 
 extern const ngx_http_urlstore_endpoint_t
     ngx_http_urlstore_endpoints[NGX_HTTP_URLSTORE_ENDPOINTS];
@@ -348,7 +350,8 @@ char *ngx_http_urlstore_allow_origin(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
 
 /* writes: methods that change the store.  NGX_DECLINED: go on; else: replied */
-ngx_int_t ngx_http_urlstore_origin(ngx_http_request_t *r, ngx_uint_t writes);
+ngx_int_t ngx_http_urlstore_origin(ngx_http_urlstore_ctx_t *ctx,
+    ngx_uint_t writes);
 
 /* at the end of the configuration */
 ngx_int_t ngx_http_urlstore_origin_init(ngx_conf_t *cf);
@@ -357,7 +360,7 @@ ngx_int_t ngx_http_urlstore_origin_init(ngx_conf_t *cf);
 
 char *ngx_http_urlstore_quota(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
-ngx_int_t ngx_http_urlstore_quota_test(ngx_http_request_t *r);
+ngx_int_t ngx_http_urlstore_quota_test(ngx_http_urlstore_ctx_t *ctx);
 void ngx_http_urlstore_quota_charge(ngx_http_request_t *r, ngx_uint_t n);
 
 /* the client as its quota has it; empty: it has no quota */
@@ -368,12 +371,13 @@ ngx_int_t ngx_http_urlstore_quota_key(ngx_http_request_t *r, ngx_str_t *key);
 char *ngx_http_urlstore_idempotency(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
 void ngx_http_urlstore_keys_conf(ngx_http_urlstore_main_conf_t *umcf);
-ngx_int_t ngx_http_urlstore_key(ngx_http_request_t *r);
+ngx_int_t ngx_http_urlstore_key(ngx_http_urlstore_ctx_t *ctx);
 
 /* ngx_http_urlstore_args.c; NGX_DECLINED: go on, else the reply was sent */
 
 /* whether all query arguments are among the known ones */
-ngx_int_t ngx_http_urlstore_args(ngx_http_request_t *r, const char *known);
+ngx_int_t ngx_http_urlstore_args(ngx_http_urlstore_ctx_t *ctx,
+    const char *known);
 
 /* a decoded query argument, in the request's pool; NGX_DECLINED: not there */
 ngx_int_t ngx_http_urlstore_arg(ngx_http_request_t *r, const char *name,
@@ -384,17 +388,19 @@ ngx_uint_t ngx_http_urlstore_flag(ngx_http_request_t *r, const char *name);
  * A number of the query, from least.  NGX_DECLINED: it is *n, or there is none;
  * else the reply has been sent.
  */
-ngx_int_t ngx_http_urlstore_urls_number(ngx_http_request_t *r,
+ngx_int_t ngx_http_urlstore_urls_number(ngx_http_urlstore_ctx_t *ctx,
     const char *name, uint64_t least, uint64_t *n);
 
 /* of a store: see ngx_http_urlstore_kind_t */
-ngx_int_t ngx_http_urlstore_claims(ngx_http_request_t *r, const char *what,
-    uint64_t *least, uint64_t *most);
+ngx_int_t ngx_http_urlstore_claims(ngx_http_urlstore_ctx_t *ctx,
+    const char *what, uint64_t *least, uint64_t *most);
 
 /* times=1, older=DURATION in units (0: there is none), and the time to claim */
-ngx_int_t ngx_http_urlstore_times(ngx_http_request_t *r, ngx_uint_t *times);
-ngx_int_t ngx_http_urlstore_older(ngx_http_request_t *r, uint32_t *units);
-ngx_int_t ngx_http_urlstore_claim_time(ngx_http_request_t *r,
+ngx_int_t ngx_http_urlstore_times(ngx_http_urlstore_ctx_t *ctx,
+    ngx_uint_t *times);
+ngx_int_t ngx_http_urlstore_older(ngx_http_urlstore_ctx_t *ctx,
+    uint32_t *units);
+ngx_int_t ngx_http_urlstore_claim_time(ngx_http_urlstore_ctx_t *ctx,
     ngx_uint_t clear, uint64_t *at);
 
 /* what is wrong with a text that is no id; its length and bytes */
@@ -417,18 +423,18 @@ ngx_int_t ngx_http_urlstore_claim_time(ngx_http_request_t *r,
  * returns NGX_AGAIN to be called again.  Any other result is the request's, as
  * that of a content handler.
  */
-ngx_int_t ngx_http_urlstore_body(ngx_http_request_t *r, ngx_uint_t ids,
+ngx_int_t ngx_http_urlstore_body(ngx_http_urlstore_ctx_t *ctx, ngx_uint_t ids,
     ngx_http_urlstore_handler_pt run);
 
 /*
  * NGX_AGAIN: no item for now; NGX_DONE: the body has ended; else a status,
  * with ctx->fault if it is a fault of the client.
  */
-ngx_int_t ngx_http_urlstore_body_item(ngx_http_request_t *r,
+ngx_int_t ngx_http_urlstore_body_item(ngx_http_urlstore_ctx_t *ctx,
     us_input_item_t *item);
 
 /* calls run, for one that has waited for something else than the body */
-ngx_int_t ngx_http_urlstore_body_run(ngx_http_request_t *r);
+ngx_int_t ngx_http_urlstore_body_run(ngx_http_urlstore_ctx_t *ctx);
 
 /* an item took long: looks at the clock whether that was the turn's last one */
 void ngx_http_urlstore_body_slow(ngx_http_urlstore_ctx_t *ctx);
@@ -458,20 +464,21 @@ ngx_int_t ngx_http_urlstore_query_url(ngx_http_request_t *r,
     us_canon_t *canon, us_verdict_t *verdict);
 
 /* the same; NGX_DECLINED: it is in *canon, else the reply has been sent */
-ngx_int_t ngx_http_urlstore_one_url(ngx_http_request_t *r,
+ngx_int_t ngx_http_urlstore_one_url(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_how_t *how, us_canon_t *canon);
 
 /* ngx_http_urlstore_urls.c */
 
-ngx_int_t ngx_http_urlstore_site_key(ngx_http_request_t *r, ngx_str_t *host,
-    us_str_t *key, int *merge);
+ngx_int_t ngx_http_urlstore_site_key(ngx_http_urlstore_ctx_t *ctx,
+    ngx_str_t *host, us_str_t *key, int *merge);
 
 /* the site that the path names; NGX_DECLINED: go on */
-ngx_int_t ngx_http_urlstore_site_named(ngx_http_request_t *r, us_str_t *key);
+ngx_int_t ngx_http_urlstore_site_named(ngx_http_urlstore_ctx_t *ctx,
+    us_str_t *key);
 
 /* the replies: 404; the prefix, which has ctx->id, or NULL if there is none */
-ngx_int_t ngx_http_urlstore_site_missing(ngx_http_request_t *r);
-ngx_int_t ngx_http_urlstore_prefix_answer(ngx_http_request_t *r,
+ngx_int_t ngx_http_urlstore_site_missing(ngx_http_urlstore_ctx_t *ctx);
+ngx_int_t ngx_http_urlstore_prefix_answer(ngx_http_urlstore_ctx_t *ctx,
     const us_str_t *found);
 
 /*
@@ -479,7 +486,7 @@ ngx_int_t ngx_http_urlstore_prefix_answer(ngx_http_request_t *r,
  * which is a part of the request, when the list is there, a text with commas
  * between.  NGX_DECLINED: the request is for one id.
  */
-ngx_int_t ngx_http_urlstore_ids(ngx_http_request_t *r,
+ngx_int_t ngx_http_urlstore_ids(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_ids_pt answer);
 
 /* ngx_http_urlstore_variables.c */
@@ -496,7 +503,7 @@ void ngx_http_urlstore_store_figures(ngx_http_urlstore_zone_t *zone,
     us_figures_t *f);
 
 /* ngx_http_urlstore_admin.c: GET /cluster; map may be NULL */
-ngx_int_t ngx_http_urlstore_cluster_show(ngx_http_request_t *r,
+ngx_int_t ngx_http_urlstore_cluster_show(ngx_http_urlstore_ctx_t *ctx,
     const us_map_t *map);
 
 
@@ -526,34 +533,44 @@ ngx_str_t *ngx_http_urlstore_header_in(ngx_http_request_t *r,
     const char *name);
 
 /* sends ctx->out with ctx->status and ctx->type */
-ngx_int_t ngx_http_urlstore_send(ngx_http_request_t *r);
+ngx_int_t ngx_http_urlstore_send(ngx_http_urlstore_ctx_t *ctx);
 
 /* its two halves; length: of the body, or -1; last: no more follows */
-ngx_int_t ngx_http_urlstore_reply_header(ngx_http_request_t *r, off_t length);
-ngx_int_t ngx_http_urlstore_reply_output(ngx_http_request_t *r,
+ngx_int_t ngx_http_urlstore_reply_header(ngx_http_urlstore_ctx_t *ctx,
+    off_t length);
+ngx_int_t ngx_http_urlstore_reply_output(ngx_http_urlstore_ctx_t *ctx,
     ngx_uint_t last);
 
-ngx_int_t ngx_http_urlstore_header(ngx_http_request_t *r, const char *key,
+/*
+ * A header of the reply; key is a literal, *value lives as long as the request.
+ * Without memory the reply is a 500.
+ */
+void ngx_http_urlstore_header(ngx_http_urlstore_ctx_t *ctx, const char *key,
     ngx_str_t *value);
+void ngx_http_urlstore_header_text(ngx_http_urlstore_ctx_t *ctx,
+    const char *key, const char *text);
+void ngx_http_urlstore_header_printf(ngx_http_urlstore_ctx_t *ctx,
+    const char *key, size_t max, const char *fmt, ...);
 
 /* of what is not cacheable */
-ngx_int_t ngx_http_urlstore_no_store(ngx_http_request_t *r);
+void ngx_http_urlstore_no_store(ngx_http_urlstore_ctx_t *ctx);
 
-ngx_int_t ngx_http_urlstore_etag(ngx_http_request_t *r, ngx_str_t *value);
+void ngx_http_urlstore_etag(ngx_http_urlstore_ctx_t *ctx,
+    ngx_str_t *value);
 
 /* nothing was done: a router may ask another node */
-ngx_int_t ngx_http_urlstore_untouched(ngx_http_request_t *r);
+void ngx_http_urlstore_untouched(ngx_http_urlstore_ctx_t *ctx);
 
 /* Cache-Control of an answer that is safe on disk and stays, or is not yet */
-ngx_int_t ngx_http_urlstore_cache_control(ngx_http_request_t *r,
+void ngx_http_urlstore_cache_control(ngx_http_urlstore_ctx_t *ctx,
     ngx_uint_t stays);
 
 /* the type: of a format; of that which Accept prefers, or preset */
 void ngx_http_urlstore_type(ngx_http_urlstore_ctx_t *ctx, us_format_t format);
-void ngx_http_urlstore_accept(ngx_http_request_t *r, us_format_t preset);
+void ngx_http_urlstore_accept(ngx_http_urlstore_ctx_t *ctx, us_format_t preset);
 
 /* of a problem that passes */
-ngx_int_t ngx_http_urlstore_retry_after(ngx_http_request_t *r,
+void ngx_http_urlstore_retry_after(ngx_http_urlstore_ctx_t *ctx,
     uint64_t seconds);
 
 /*
@@ -569,7 +586,7 @@ void ngx_http_urlstore_finalize(ngx_http_request_t *r, ngx_int_t rc);
  * NGX_AGAIN: there is more to come, NGX_OK: that was all, NGX_ERROR: no
  * memory, NGX_DECLINED: there is more to come, but not now.
  */
-ngx_int_t ngx_http_urlstore_stream(ngx_http_request_t *r,
+ngx_int_t ngx_http_urlstore_stream(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_produce_pt produce);
 
 /* ngx_http_urlstore_wait.c; also for zones without path= */
@@ -579,18 +596,18 @@ ngx_int_t ngx_http_urlstore_stream(ngx_http_request_t *r,
  * handler and returns its result if ctx->lsn is on disk as far as the zone
  * promises; else returns NGX_DONE and calls it when that is so.
  */
-ngx_int_t ngx_http_urlstore_reply_when(ngx_http_request_t *r,
+ngx_int_t ngx_http_urlstore_reply_when(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_handler_pt handler);
 
 /*
  * Calls handler once the journal's ring has room again.  NGX_DECLINED: the
  * disk refuses, nothing is waited for.
  */
-ngx_int_t ngx_http_urlstore_room_when(ngx_http_request_t *r,
+ngx_int_t ngx_http_urlstore_room_when(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_handler_pt handler);
 
 /* calls handler at the next turn of the event loop: others first */
-ngx_int_t ngx_http_urlstore_turn_when(ngx_http_request_t *r,
+ngx_int_t ngx_http_urlstore_turn_when(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_handler_pt handler);
 
 /* ngx_http_urlstore_problem.c */
@@ -599,19 +616,19 @@ ngx_int_t ngx_http_urlstore_turn_when(ngx_http_request_t *r,
  * Sends application/problem+json (RFC 9457); members is more of them, such as
  * "\"processed\":7", or NULL.  The detail is escaped here.
  */
-ngx_int_t ngx_http_urlstore_problem(ngx_http_request_t *r, ngx_uint_t status,
-    const char *members, const char *fmt, ...);
+ngx_int_t ngx_http_urlstore_problem(ngx_http_urlstore_ctx_t *ctx,
+    ngx_uint_t status, const char *members, const char *fmt, ...);
 
 /* the same in ctx->out, without the end of the object; NGX_OK, or a status */
-ngx_int_t ngx_http_urlstore_problem_begin(ngx_http_request_t *r,
+ngx_int_t ngx_http_urlstore_problem_begin(ngx_http_urlstore_ctx_t *ctx,
     ngx_uint_t status, const char *members, const char *fmt, ...);
 
 /* the status line of a status that nginx has no words for */
 void ngx_http_urlstore_problem_line(ngx_http_request_t *r, ngx_uint_t status);
 
 /* remembers what was wrong with the body, as ctx->fault; returns status */
-ngx_int_t ngx_http_urlstore_fault(ngx_http_request_t *r, ngx_uint_t status,
-    const char *fmt, ...);
+ngx_int_t ngx_http_urlstore_fault(ngx_http_urlstore_ctx_t *ctx,
+    ngx_uint_t status, const char *fmt, ...);
 ngx_int_t ngx_http_urlstore_problem_init(ngx_conf_t *cf);
 
 /*
@@ -619,22 +636,22 @@ ngx_int_t ngx_http_urlstore_problem_init(ngx_conf_t *cf);
  * the zone is full.  ref may be NULL; steps, too, or a text (u_char) with more
  * members and a comma before each.
  */
-ngx_int_t ngx_http_urlstore_refused(ngx_http_request_t *r,
+ngx_int_t ngx_http_urlstore_refused(ngx_http_urlstore_ctx_t *ctx,
     us_refusal_t *refusal, ngx_str_t *ref, ngx_array_t *steps);
 
 /* 503: the state of the zone does not allow it; extra: members, or NULL */
-ngx_int_t ngx_http_urlstore_unready(ngx_http_request_t *r,
+ngx_int_t ngx_http_urlstore_unready(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_zone_t *zone, const char *extra);
 
 /*
  * The zone has no such mark: sends a problem of this status; or 503, if the
  * mark is in the configuration, but not in the manifest of path= so far.
  */
-ngx_int_t ngx_http_urlstore_mark_none(ngx_http_request_t *r,
+ngx_int_t ngx_http_urlstore_mark_none(ngx_http_urlstore_ctx_t *ctx,
     ngx_uint_t status, us_str_t name);
 
 /* a problem of a replica, with the name of its primary */
-ngx_int_t ngx_http_urlstore_follow_problem(ngx_http_request_t *r,
+ngx_int_t ngx_http_urlstore_follow_problem(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_zone_t *zone, ngx_uint_t status, const char *extra,
     const char *detail);
 

@@ -22,18 +22,16 @@ typedef uint8_t *(*ngx_http_urlstore_piece_pt)(uint8_t *p,
 
 
 static ngx_int_t
-ngx_http_urlstore_stats(ngx_http_request_t *r, us_figures_t *f,
+ngx_http_urlstore_stats(ngx_http_urlstore_ctx_t *ctx, us_figures_t *f,
     ngx_http_urlstore_piece_pt piece)
 {
     u_char                   *p;
     ngx_uint_t                n;
     ngx_http_urlstore_out_t  *out;
-    ngx_http_urlstore_ctx_t  *ctx;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
     out = &ctx->out;
 
-    if (ngx_http_urlstore_out_init(out, r->pool, 2 * US_FIGURES_PIECE)
+    if (ngx_http_urlstore_out_init(out, ctx->r->pool, 2 * US_FIGURES_PIECE)
         != NGX_OK)
     {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
@@ -48,7 +46,7 @@ ngx_http_urlstore_stats(ngx_http_request_t *r, us_figures_t *f,
         p = piece(out->pos, f, n);
 
         if (p == NULL) {
-            return ngx_http_urlstore_send(r);
+            return ngx_http_urlstore_send(ctx);
         }
 
         out->pos = p;
@@ -90,13 +88,11 @@ ngx_http_urlstore_is_ready(ngx_http_urlstore_zone_t *zone)
 
 
 static void
-ngx_http_urlstore_stats_look(ngx_http_request_t *r, us_figures_t *f,
+ngx_http_urlstore_stats_look(ngx_http_urlstore_ctx_t *ctx, us_figures_t *f,
     ngx_uint_t counters)
 {
-    ngx_http_urlstore_ctx_t   *ctx;
     ngx_http_urlstore_zone_t  *zone;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
     zone = ctx->zone;
 
     ngx_memzero(f, sizeof(us_figures_t));
@@ -120,17 +116,14 @@ ngx_http_urlstore_stats_look(ngx_http_request_t *r, us_figures_t *f,
 
 
 ngx_int_t
-ngx_http_urlstore_stats_handler(ngx_http_request_t *r)
+ngx_http_urlstore_stats_handler(ngx_http_urlstore_ctx_t *ctx)
 {
-    us_figures_t              f;
-    ngx_http_urlstore_ctx_t  *ctx;
+    us_figures_t  f;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
-    ngx_http_urlstore_stats_look(r, &f, US_N_SUM);
+    ngx_http_urlstore_stats_look(ctx, &f, US_N_SUM);
     ngx_http_urlstore_type(ctx, US_FORMAT_JSON);
 
-    return ngx_http_urlstore_stats(r, &f, us_figures_stats);
+    return ngx_http_urlstore_stats(ctx, &f, us_figures_stats);
 }
 
 
@@ -155,18 +148,15 @@ ngx_http_urlstore_stats_endpoints(ngx_http_request_t *r, us_figures_t *f)
 
 
 ngx_int_t
-ngx_http_urlstore_metrics_handler(ngx_http_request_t *r)
+ngx_http_urlstore_metrics_handler(ngx_http_urlstore_ctx_t *ctx)
 {
-    us_figures_t              f;
-    ngx_http_urlstore_ctx_t  *ctx;
+    us_figures_t  f;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
-    ngx_http_urlstore_stats_look(r, &f, US_N);
-    ngx_http_urlstore_stats_endpoints(r, &f);
+    ngx_http_urlstore_stats_look(ctx, &f, US_N);
+    ngx_http_urlstore_stats_endpoints(ctx->r, &f);
     ngx_str_set(&ctx->type, "text/plain; version=0.0.4; charset=utf-8");
 
-    return ngx_http_urlstore_stats(r, &f, us_figures_metrics);
+    return ngx_http_urlstore_stats(ctx, &f, us_figures_metrics);
 }
 
 
@@ -199,13 +189,10 @@ ngx_http_urlstore_store_figures(ngx_http_urlstore_zone_t *zone,
 /* for balancers */
 
 ngx_int_t
-ngx_http_urlstore_health_handler(ngx_http_request_t *r)
+ngx_http_urlstore_health_handler(ngx_http_urlstore_ctx_t *ctx)
 {
-    ngx_uint_t                full, writable;
-    const char               *state;
-    ngx_http_urlstore_ctx_t  *ctx;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    ngx_uint_t   full, writable;
+    const char  *state;
 
     state = us_life_state_word(us_life_state(&ctx->zone->life));
     full = ctx->zone->kind->full(ctx->zone);
@@ -214,16 +201,16 @@ ngx_http_urlstore_health_handler(ngx_http_request_t *r)
     if (!ngx_http_urlstore_is_ready(ctx->zone)) {
         ctx->status = NGX_HTTP_SERVICE_UNAVAILABLE;
 
-    } else if (!writable && ngx_http_urlstore_flag(r, "write")) {
+    } else if (!writable && ngx_http_urlstore_flag(ctx->r, "write")) {
         ctx->status = NGX_HTTP_SERVICE_UNAVAILABLE;
         state = full ? "full"
                 : us_life_writable(&ctx->zone->life, NULL) ? "no-map"
                 : "read-only";
     }
 
-    ngx_http_urlstore_accept(r, US_FORMAT_JSON);
+    ngx_http_urlstore_accept(ctx, US_FORMAT_JSON);
 
-    if (ngx_http_urlstore_out_init(&ctx->out, r->pool, US_HEALTH_TEXT)
+    if (ngx_http_urlstore_out_init(&ctx->out, ctx->r->pool, US_HEALTH_TEXT)
         != NGX_OK)
     {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
@@ -232,26 +219,24 @@ ngx_http_urlstore_health_handler(ngx_http_request_t *r)
     ctx->out.pos = us_health(ctx->out.pos, ctx->format, state, writable, full,
                              ctx->zone->conf.epoch, &ctx->zone->life);
 
-    return ngx_http_urlstore_send(r);
+    return ngx_http_urlstore_send(ctx);
 }
 
 
 static ngx_int_t
-ngx_http_urlstore_page_send(ngx_http_request_t *r, ngx_str_t *text)
+ngx_http_urlstore_page_send(ngx_http_urlstore_ctx_t *ctx, ngx_str_t *text)
 {
     ngx_http_urlstore_out_t  *out;
-    ngx_http_urlstore_ctx_t  *ctx;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
     out = &ctx->out;
 
-    if (ngx_http_urlstore_out_init(out, r->pool, text->len) != NGX_OK) {
+    if (ngx_http_urlstore_out_init(out, ctx->r->pool, text->len) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
     out->pos = ngx_cpymem(out->pos, text->data, text->len);
 
-    return ngx_http_urlstore_send(r);
+    return ngx_http_urlstore_send(ctx);
 }
 
 
@@ -261,11 +246,13 @@ ngx_http_urlstore_page_send(ngx_http_request_t *r, ngx_str_t *text)
  */
 
 static ngx_int_t
-ngx_http_urlstore_page_redirect(ngx_http_request_t *r)
+ngx_http_urlstore_page_redirect(ngx_http_urlstore_ctx_t *ctx)
 {
-    u_char                   *name, *end;
-    ngx_str_t                 location, text;
-    ngx_http_urlstore_ctx_t  *ctx;
+    u_char              *name, *end;
+    ngx_str_t            text;
+    ngx_http_request_t  *r;
+
+    r = ctx->r;
 
     name = r->unparsed_uri.data;
     end = ngx_strlchr(name, name + r->unparsed_uri.len, '?');
@@ -278,70 +265,54 @@ ngx_http_urlstore_page_redirect(ngx_http_request_t *r)
         /* void */
     }
 
-    location.data = ngx_pnalloc(r->pool, sizeof(".//?") - 1 + (end - name)
-                                         + r->args.len);
-    if (location.data == NULL) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
+    ngx_http_urlstore_header_printf(ctx, "Location", sizeof(".//?") - 1
+                                    + (end - name) + r->args.len,
+                                    "./%*s/%s%V", end - name, name,
+                                    r->args.len ? "?" : "", &r->args);
 
-    location.len = ngx_sprintf(location.data, "./%*s/%s%V", end - name, name,
-                               r->args.len ? "?" : "", &r->args)
-                   - location.data;
 
-    if (ngx_http_urlstore_header(r, "Location", &location) != NGX_OK) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
     ctx->status = NGX_HTTP_MOVED_PERMANENTLY;
 
     ngx_str_set(&ctx->type, "text/plain");
     ngx_str_set(&text, "moved\n");
 
-    return ngx_http_urlstore_page_send(r, &text);
+    return ngx_http_urlstore_page_send(ctx, &text);
 }
 
 
 ngx_int_t
-ngx_http_urlstore_page_handler(ngx_http_request_t *r)
+ngx_http_urlstore_page_handler(ngx_http_urlstore_ctx_t *ctx)
 {
-    ngx_str_t                      policy;
-    ngx_http_urlstore_ctx_t       *ctx;
+    ngx_http_request_t            *r;
     ngx_http_urlstore_loc_conf_t  *ulcf;
+
+    r = ctx->r;
 
     ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
 
     if (ulcf->endpoint == NULL && r->uri.data[r->uri.len - 1] != '/') {
-        return ngx_http_urlstore_page_redirect(r);
+        return ngx_http_urlstore_page_redirect(ctx);
     }
 
     /* nothing from elsewhere, and no script but the page's own */
 
-    ngx_str_set(&policy, "default-src 'none'; style-src 'unsafe-inline'; "
-                         "script-src 'unsafe-inline'; img-src data:; "
-                         "connect-src 'self'; form-action 'self'; "
-                         "base-uri 'none'; frame-ancestors 'none'");
+    ngx_http_urlstore_header_text(ctx, "Content-Security-Policy",
+                                  "default-src 'none'; "
+                                  "style-src 'unsafe-inline'; "
+                                  "script-src 'unsafe-inline'; img-src data:; "
+                                  "connect-src 'self'; form-action 'self'; "
+                                  "base-uri 'none'; frame-ancestors 'none'");
 
-    if (ngx_http_urlstore_header(r, "Content-Security-Policy", &policy)
-        != NGX_OK)
-    {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
     ngx_str_set(&ctx->type, "text/html; charset=utf-8");
 
-    return ngx_http_urlstore_page_send(r, &ngx_http_urlstore_front_status);
+    return ngx_http_urlstore_page_send(ctx, &ngx_http_urlstore_front_status);
 }
 
 
 ngx_int_t
-ngx_http_urlstore_openapi_handler(ngx_http_request_t *r)
+ngx_http_urlstore_openapi_handler(ngx_http_urlstore_ctx_t *ctx)
 {
-    ngx_http_urlstore_ctx_t  *ctx;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
     ngx_str_set(&ctx->type, "application/yaml");
 
-    return ngx_http_urlstore_page_send(r, &ngx_http_urlstore_front_openapi);
+    return ngx_http_urlstore_page_send(ctx, &ngx_http_urlstore_front_openapi);
 }

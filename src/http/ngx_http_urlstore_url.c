@@ -43,18 +43,16 @@ typedef struct {
  * The ETag changes with the store and its epoch; JSON and text differ.
  */
 
-static ngx_int_t
-ngx_http_urlstore_url_cache(ngx_http_request_t *r, uint64_t id)
+static void
+ngx_http_urlstore_url_cache(ngx_http_urlstore_ctx_t *ctx, uint64_t id)
 {
-    u_char                   *p;
-    ngx_str_t                 value;
-    ngx_http_urlstore_ctx_t  *ctx;
+    u_char    *p;
+    ngx_str_t  value;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
-    p = ngx_pnalloc(r->pool, 32 + 3 * NGX_INT64_LEN);
+    p = ngx_pnalloc(ctx->r->pool, 32 + 3 * NGX_INT64_LEN);
     if (p == NULL) {
-        return NGX_ERROR;
+        ctx->no_memory = 1;
+        return;
     }
 
     value.data = p;
@@ -66,11 +64,8 @@ ngx_http_urlstore_url_cache(ngx_http_request_t *r, uint64_t id)
 
     value.len = p - value.data;
 
-    if (ngx_http_urlstore_etag(r, &value) != NGX_OK) {
-        return NGX_ERROR;
-    }
-
-    return ngx_http_urlstore_cache_control(r, id <
+    ngx_http_urlstore_etag(ctx, &value);
+    ngx_http_urlstore_cache_control(ctx, id <
                                      us_life_durable_ids(&ctx->zone->life));
 }
 
@@ -78,17 +73,15 @@ ngx_http_urlstore_url_cache(ngx_http_request_t *r, uint64_t id)
 /* a canonical URL is ASCII without control bytes: make sure all the same */
 
 static ngx_int_t
-ngx_http_urlstore_url_redirect(ngx_http_request_t *r)
+ngx_http_urlstore_url_redirect(ngx_http_urlstore_ctx_t *ctx)
 {
-    size_t                    i;
-    u_char                   *p;
-    ngx_str_t                *url, value;
-    ngx_http_urlstore_ctx_t  *ctx;
+    size_t      i;
+    u_char     *p;
+    ngx_str_t  *url, value;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
     url = &ctx->url;
 
-    value.data = ngx_pnalloc(r->pool, url->len * 3);
+    value.data = ngx_pnalloc(ctx->r->pool, url->len * 3);
     if (value.data == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
@@ -106,31 +99,29 @@ ngx_http_urlstore_url_redirect(ngx_http_request_t *r)
 
     value.len = p - value.data;
 
-    if (ngx_http_urlstore_header(r, "Location", &value) != NGX_OK) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
+    ngx_http_urlstore_header(ctx, "Location", &value);
 
     ctx->status = NGX_HTTP_MOVED_TEMPORARILY;
     ngx_http_urlstore_type(ctx, US_FORMAT_TEXT);
 
-    return ngx_http_urlstore_reply_when(r, ngx_http_urlstore_send);
+    return ngx_http_urlstore_reply_when(ctx, ngx_http_urlstore_send);
 }
 
 
 /* ctx->url is the URL of the id */
 
 static ngx_int_t
-ngx_http_urlstore_url_found(ngx_http_request_t *r, uint64_t id)
+ngx_http_urlstore_url_found(ngx_http_urlstore_ctx_t *ctx, uint64_t id)
 {
-    us_str_t                  url;
-    us_list_t                 list;
-    ngx_http_urlstore_ctx_t  *ctx;
+    us_str_t             url;
+    us_list_t            list;
+    ngx_http_request_t  *r;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    r = ctx->r;
 
     url = ngx_http_urlstore_str(&ctx->url);
 
-    ngx_http_urlstore_accept(r, US_FORMAT_TEXT);
+    ngx_http_urlstore_accept(ctx, US_FORMAT_TEXT);
 
     ngx_memzero(&list, sizeof(us_list_t));
     list.times = ngx_http_urlstore_flag(r, "times");
@@ -143,8 +134,8 @@ ngx_http_urlstore_url_found(ngx_http_request_t *r, uint64_t id)
         ctx->lsn = us_store_published(ctx->zone->store);
         ctx->tops = 0;
 
-    } else if (ngx_http_urlstore_url_cache(r, id) != NGX_OK) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    } else {
+        ngx_http_urlstore_url_cache(ctx, id);
     }
 
     if (ngx_http_urlstore_out_init(&ctx->out, r->pool,
@@ -155,7 +146,7 @@ ngx_http_urlstore_url_found(ngx_http_request_t *r, uint64_t id)
     }
 
     if (ngx_http_urlstore_flag(r, "redirect")) {
-        return ngx_http_urlstore_url_redirect(r);
+        return ngx_http_urlstore_url_redirect(ctx);
     }
 
     if (ctx->format == US_FORMAT_TEXT) {
@@ -169,18 +160,14 @@ ngx_http_urlstore_url_found(ngx_http_request_t *r, uint64_t id)
         ctx->out.pos = us_list_url(ctx->out.pos, &list, ctx->id, &url);
     }
 
-    return ngx_http_urlstore_reply_when(r, ngx_http_urlstore_send);
+    return ngx_http_urlstore_reply_when(ctx, ngx_http_urlstore_send);
 }
 
 
 static ngx_int_t
-ngx_http_urlstore_url_missing(ngx_http_request_t *r)
+ngx_http_urlstore_url_missing(ngx_http_urlstore_ctx_t *ctx)
 {
-    ngx_http_urlstore_ctx_t  *ctx;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
-    return ngx_http_urlstore_problem(r, NGX_HTTP_NOT_FOUND, NULL,
+    return ngx_http_urlstore_problem(ctx, NGX_HTTP_NOT_FOUND, NULL,
                                      "the id %*s was not given yet",
                                      ngx_min(ctx->tail.len,
                                              NGX_HTTP_URLSTORE_SHOWN),
@@ -189,28 +176,21 @@ ngx_http_urlstore_url_missing(ngx_http_request_t *r)
 
 
 static ngx_int_t
-ngx_http_urlstore_url_gone(ngx_http_request_t *r)
+ngx_http_urlstore_url_gone(ngx_http_urlstore_ctx_t *ctx)
 {
-    ngx_http_urlstore_ctx_t  *ctx;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
-    return ngx_http_urlstore_problem(r, NGX_HTTP_URLSTORE_GONE, NULL,
+    return ngx_http_urlstore_problem(ctx, NGX_HTTP_URLSTORE_GONE, NULL,
                                      "the URL of id %uL was deleted",
                                      ctx->id);
 }
 
 
 static ngx_int_t
-ngx_http_urlstore_url_one(ngx_http_request_t *r, uint64_t id,
+ngx_http_urlstore_url_one(ngx_http_urlstore_ctx_t *ctx, uint64_t id,
     us_id_rc_t known)
 {
-    size_t                    len;
-    us_store_status_t         status;
-    ngx_http_urlstore_ctx_t  *ctx;
-    u_char                    buf[US_URL_MAX + 8];
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    size_t             len;
+    us_store_status_t  status;
+    u_char             buf[US_URL_MAX + 8];
 
     status = US_UNKNOWN;
     len = 0;
@@ -228,11 +208,11 @@ ngx_http_urlstore_url_one(ngx_http_request_t *r, uint64_t id,
         ctx->top = id + 1;
         ctx->absent = 1;
 
-        return ngx_http_urlstore_reply_when(r, ngx_http_urlstore_url_gone);
+        return ngx_http_urlstore_reply_when(ctx, ngx_http_urlstore_url_gone);
     }
 
     if (status == US_DAMAGED) {
-        ngx_log_error(NGX_LOG_ALERT, r->connection->log, 0,
+        ngx_log_error(NGX_LOG_ALERT, ctx->r->connection->log, 0,
                       "urlstore_zone \"%V\": the record of id %uL is damaged",
                       &ctx->zone->name, id);
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
@@ -244,7 +224,7 @@ ngx_http_urlstore_url_one(ngx_http_request_t *r, uint64_t id,
         ctx->negative = 1;
         ctx->absent = 1;
 
-        return ngx_http_urlstore_reply_when(r, ngx_http_urlstore_url_missing);
+        return ngx_http_urlstore_reply_when(ctx, ngx_http_urlstore_url_missing);
     }
 
     ctx->answer = US_ANSWER_SEEN;
@@ -252,7 +232,7 @@ ngx_http_urlstore_url_one(ngx_http_request_t *r, uint64_t id,
     ctx->tops = 1;
     ctx->top = id + 1;
 
-    ctx->url.data = ngx_pnalloc(r->pool, len);
+    ctx->url.data = ngx_pnalloc(ctx->r->pool, len);
     if (ctx->url.data == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
@@ -260,24 +240,21 @@ ngx_http_urlstore_url_one(ngx_http_request_t *r, uint64_t id,
     ngx_memcpy(ctx->url.data, buf, len);
     ctx->url.len = len;
 
-    return ngx_http_urlstore_url_found(r, id);
+    return ngx_http_urlstore_url_found(ctx, id);
 }
 
 
 static ngx_int_t
-ngx_http_urlstore_url_delete(ngx_http_request_t *r)
+ngx_http_urlstore_url_delete(ngx_http_urlstore_ctx_t *ctx)
 {
-    int                       was;
-    ngx_int_t                 rc;
-    us_store_status_t         status;
-    ngx_http_urlstore_ctx_t  *ctx;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    int                was;
+    ngx_int_t          rc;
+    us_store_status_t  status;
 
     /* it may have waited for room since it was allowed */
 
     if (ngx_http_urlstore_overtaken(ctx)) {
-        return ngx_http_urlstore_unready(r, ctx->zone, NULL);
+        return ngx_http_urlstore_unready(ctx, ctx->zone, NULL);
     }
 
     was = 0;
@@ -295,19 +272,19 @@ ngx_http_urlstore_url_delete(ngx_http_request_t *r)
         ctx->processed = 1;
         ctx->status = NGX_HTTP_NO_CONTENT;
 
-        return ngx_http_urlstore_reply_when(r, ngx_http_urlstore_send);
+        return ngx_http_urlstore_reply_when(ctx, ngx_http_urlstore_send);
 
     case US_BUSY:
-        rc = ngx_http_urlstore_room_when(r, ngx_http_urlstore_url_delete);
+        rc = ngx_http_urlstore_room_when(ctx, ngx_http_urlstore_url_delete);
 
         return rc == NGX_DECLINED
-               ? ngx_http_urlstore_unready(r, ctx->zone, NULL) : rc;
+               ? ngx_http_urlstore_unready(ctx, ctx->zone, NULL) : rc;
 
     case US_FENCED:
-        return ngx_http_urlstore_unready(r, ctx->zone, NULL);
+        return ngx_http_urlstore_unready(ctx, ctx->zone, NULL);
 
     case US_FULL:
-        return ngx_http_urlstore_problem(r, NGX_HTTP_INSUFFICIENT_STORAGE,
+        return ngx_http_urlstore_problem(ctx, NGX_HTTP_INSUFFICIENT_STORAGE,
                                          NULL, "the zone is full, it cannot "
                                          "note that the URL is deleted");
 
@@ -315,7 +292,7 @@ ngx_http_urlstore_url_delete(ngx_http_request_t *r)
         ctx->lsn = us_store_published(ctx->zone->store);
         ctx->negative = 1;
 
-        return ngx_http_urlstore_reply_when(r, ngx_http_urlstore_url_missing);
+        return ngx_http_urlstore_reply_when(ctx, ngx_http_urlstore_url_missing);
     }
 }
 
@@ -386,16 +363,14 @@ ngx_http_urlstore_ids_one(ngx_http_urlstore_ctx_t *ctx,
 
 
 static ngx_int_t
-ngx_http_urlstore_ids_produce(ngx_http_request_t *r,
+ngx_http_urlstore_ids_produce(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_out_t *out)
 {
     us_str_t                  list, text;
     ngx_buf_t                *b;
     ngx_uint_t                i;
-    ngx_http_urlstore_ctx_t  *ctx;
     ngx_http_urlstore_ids_t  *ids;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
     ids = ctx->data;
 
     if (ngx_http_urlstore_out_room(out, US_LIST_END) != NGX_OK) {
@@ -409,10 +384,10 @@ ngx_http_urlstore_ids_produce(ngx_http_request_t *r,
 
         ids->partial = !us_life_answers(&ctx->zone->life, 0)
                        && ctx->zone->life.conf.replicate
-                       && ngx_http_urlstore_header_in(r, "urlstore-map")
+                       && ngx_http_urlstore_header_in(ctx->r, "urlstore-map")
                           == NULL;
         ids->list.format = ctx->format;
-        ids->list.times = ngx_http_urlstore_flag(r, "times");
+        ids->list.times = ngx_http_urlstore_flag(ctx->r, "times");
         out->pos = us_list_begin(out->pos, &ids->list);
     }
 
@@ -458,23 +433,23 @@ ngx_http_urlstore_ids_produce(ngx_http_request_t *r,
 /* of a store; the format of the reply is known */
 
 static ngx_int_t
-ngx_http_urlstore_ids_answer(ngx_http_request_t *r, ngx_chain_t *list)
+ngx_http_urlstore_ids_answer(ngx_http_urlstore_ctx_t *ctx, ngx_chain_t *list)
 {
-    return ngx_http_urlstore_stream(r, ngx_http_urlstore_ids_produce);
+    return ngx_http_urlstore_stream(ctx, ngx_http_urlstore_ids_produce);
 }
 
 
 ngx_int_t
-ngx_http_urlstore_url_handler(ngx_http_request_t *r)
+ngx_http_urlstore_url_handler(ngx_http_urlstore_ctx_t *ctx)
 {
-    uint64_t                  id;
-    ngx_int_t                 rc;
-    us_id_rc_t                known;
-    ngx_http_urlstore_ctx_t  *ctx;
+    uint64_t             id;
+    ngx_int_t            rc;
+    us_id_rc_t           known;
+    ngx_http_request_t  *r;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    r = ctx->r;
 
-    rc = ngx_http_urlstore_ids(r, ngx_http_urlstore_ids_answer);
+    rc = ngx_http_urlstore_ids(ctx, ngx_http_urlstore_ids_answer);
 
     if (rc != NGX_DECLINED) {
         return rc;
@@ -484,7 +459,7 @@ ngx_http_urlstore_url_handler(ngx_http_request_t *r)
                                        ngx_http_urlstore_str(&ctx->tail), &id);
 
     if (known == US_ID_BAD) {
-        return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
+        return ngx_http_urlstore_problem(ctx, NGX_HTTP_BAD_REQUEST, NULL,
                                          NGX_HTTP_URLSTORE_NO_ID,
                                          ngx_min(ctx->tail.len,
                                                  NGX_HTTP_URLSTORE_SHOWN),
@@ -492,7 +467,7 @@ ngx_http_urlstore_url_handler(ngx_http_request_t *r)
     }
 
     if (known == US_ID_MOVED) {
-        return ngx_http_urlstore_shard_moved(r, "the id");
+        return ngx_http_urlstore_shard_moved(ctx, "the id");
     }
 
     if (known == US_ID_OK) {
@@ -500,7 +475,7 @@ ngx_http_urlstore_url_handler(ngx_http_request_t *r)
     }
 
     if (r->method == NGX_HTTP_DELETE && known == US_ID_NEVER) {
-        return ngx_http_urlstore_url_missing(r);
+        return ngx_http_urlstore_url_missing(ctx);
     }
 
     rc = ngx_http_discard_request_body(r);
@@ -510,19 +485,19 @@ ngx_http_urlstore_url_handler(ngx_http_request_t *r)
     }
 
     return r->method == NGX_HTTP_DELETE
-           ? ngx_http_urlstore_url_delete(r)
-           : ngx_http_urlstore_url_one(r, id, known);
+           ? ngx_http_urlstore_url_delete(ctx)
+           : ngx_http_urlstore_url_one(ctx, id, known);
 }
 
 
 static ngx_http_urlstore_ids_t *
-ngx_http_urlstore_ids_create(ngx_http_request_t *r,
+ngx_http_urlstore_ids_create(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_ids_pt answer)
 {
-    ngx_http_urlstore_ctx_t  *ctx;
+    ngx_http_request_t       *r;
     ngx_http_urlstore_ids_t  *ids;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    r = ctx->r;
 
     ids = ngx_pcalloc(r->pool, sizeof(ngx_http_urlstore_ids_t));
 
@@ -543,17 +518,18 @@ ngx_http_urlstore_ids_create(ngx_http_request_t *r,
 /* GET /url/7,9 */
 
 static ngx_int_t
-ngx_http_urlstore_ids_get(ngx_http_request_t *r,
+ngx_http_urlstore_ids_get(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_ids_pt answer)
 {
     us_str_t                       bad;
     ngx_int_t                      rc;
     ngx_buf_t                     *b;
-    ngx_http_urlstore_ctx_t       *ctx;
+    ngx_http_request_t            *r;
     ngx_http_urlstore_ids_t       *ids;
     ngx_http_urlstore_loc_conf_t  *ulcf;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    r = ctx->r;
+
     ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
 
     rc = ngx_http_discard_request_body(r);
@@ -570,24 +546,24 @@ ngx_http_urlstore_ids_get(ngx_http_request_t *r,
         break;
 
     case US_LIST_MANY:
-        return ngx_http_urlstore_problem(r, NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
+        return ngx_http_urlstore_problem(ctx, NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
                                          NULL, NGX_HTTP_URLSTORE_TOO_MANY,
                                          ulcf->max_batch);
 
     default: /* US_LIST_BAD */
-        return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
+        return ngx_http_urlstore_problem(ctx, NGX_HTTP_BAD_REQUEST, NULL,
                                          NGX_HTTP_URLSTORE_NO_ID,
                                          ngx_min(bad.len,
                                                  NGX_HTTP_URLSTORE_SHOWN),
                                          bad.data);
     }
 
-    ids = ngx_http_urlstore_ids_create(r, answer);
+    ids = ngx_http_urlstore_ids_create(ctx, answer);
     if (ids == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    ngx_http_urlstore_accept(r, US_FORMAT_TEXT);
+    ngx_http_urlstore_accept(ctx, US_FORMAT_TEXT);
 
     /* the path is the list, where it is */
 
@@ -605,25 +581,24 @@ ngx_http_urlstore_ids_get(ngx_http_request_t *r,
     ids->at->buf = b;
     ids->at->next = NULL;
 
-    return ids->answer(r, ids->at);
+    return ids->answer(ctx, ids->at);
 }
 
 
 static ngx_int_t
-ngx_http_urlstore_ids_item(ngx_http_request_t *r, const us_input_item_t *in)
+ngx_http_urlstore_ids_item(ngx_http_urlstore_ctx_t *ctx,
+    const us_input_item_t *in)
 {
-    ngx_http_urlstore_ctx_t       *ctx;
     ngx_http_urlstore_ids_t       *ids;
     ngx_http_urlstore_out_t       *list;
     ngx_http_urlstore_loc_conf_t  *ulcf;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
+    ulcf = ngx_http_get_module_loc_conf(ctx->r, ngx_http_urlstore_module);
     ids = ctx->data;
     list = &ids->ids;
 
     if (ids->n == ulcf->max_batch) {
-        return ngx_http_urlstore_fault(r, NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
+        return ngx_http_urlstore_fault(ctx, NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
                                        NGX_HTTP_URLSTORE_TOO_MANY,
                                        ulcf->max_batch);
     }
@@ -631,7 +606,7 @@ ngx_http_urlstore_ids_item(ngx_http_request_t *r, const us_input_item_t *in)
     if ((in->kind != US_INPUT_URL && in->kind != US_INPUT_NUMBER)
         || !us_list_is_id(in->text))
     {
-        return ngx_http_urlstore_fault(r, NGX_HTTP_BAD_REQUEST,
+        return ngx_http_urlstore_fault(ctx, NGX_HTTP_BAD_REQUEST,
                                        NGX_HTTP_URLSTORE_NO_ID,
                                        ngx_min(in->text.len,
                                                NGX_HTTP_URLSTORE_SHOWN),
@@ -654,25 +629,23 @@ ngx_http_urlstore_ids_item(ngx_http_request_t *r, const us_input_item_t *in)
 /* of the body: see ngx_http_urlstore_body() */
 
 static ngx_int_t
-ngx_http_urlstore_ids_run(ngx_http_request_t *r)
+ngx_http_urlstore_ids_run(ngx_http_urlstore_ctx_t *ctx)
 {
     ngx_int_t                 rc;
     us_input_item_t           item;
-    ngx_http_urlstore_ctx_t  *ctx;
     ngx_http_urlstore_ids_t  *ids;
     u_char                    members[64];
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
     ids = ctx->data;
 
     do {
-        rc = ngx_http_urlstore_body_item(r, &item);
+        rc = ngx_http_urlstore_body_item(ctx, &item);
 
         if (rc != NGX_OK) {
             break;
         }
 
-        rc = ngx_http_urlstore_ids_item(r, &item);
+        rc = ngx_http_urlstore_ids_item(ctx, &item);
 
     } while (rc == NGX_OK);
 
@@ -683,7 +656,7 @@ ngx_http_urlstore_ids_run(ngx_http_request_t *r)
     if (rc != NGX_DONE && ctx->fault.len) {
         ngx_sprintf(members, "\"processed\":%ui%Z", ids->n);
 
-        return ngx_http_urlstore_problem(r, rc, (char *) members, "%V",
+        return ngx_http_urlstore_problem(ctx, rc, (char *) members, "%V",
                                          &ctx->fault);
     }
 
@@ -691,39 +664,37 @@ ngx_http_urlstore_ids_run(ngx_http_request_t *r)
         return rc;
     }
 
-    ngx_http_urlstore_accept(r, ngx_http_urlstore_body_format(ctx));
+    ngx_http_urlstore_accept(ctx, ngx_http_urlstore_body_format(ctx));
 
     ids->at = ngx_http_urlstore_out_take(&ids->ids, 0);
 
-    return ids->answer(r, ids->at);
+    return ids->answer(ctx, ids->at);
 }
 
 
 /* many ids */
 
 ngx_int_t
-ngx_http_urlstore_ids(ngx_http_request_t *r, ngx_http_urlstore_ids_pt answer)
+ngx_http_urlstore_ids(ngx_http_urlstore_ctx_t *ctx,
+    ngx_http_urlstore_ids_pt answer)
 {
-    ngx_int_t                 rc;
-    ngx_uint_t                times;
-    ngx_http_urlstore_ctx_t  *ctx;
+    ngx_int_t   rc;
+    ngx_uint_t  times;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
-    rc = ngx_http_urlstore_times(r, &times);
+    rc = ngx_http_urlstore_times(ctx, &times);
 
     if (rc != NGX_DECLINED) {
         return rc;
     }
 
-    if (r->method == NGX_HTTP_POST) {
-        return ngx_http_urlstore_ids_create(r, answer)
-               ? ngx_http_urlstore_body(r, NGX_HTTP_URLSTORE_ONLY_IDS,
+    if (ctx->r->method == NGX_HTTP_POST) {
+        return ngx_http_urlstore_ids_create(ctx, answer)
+               ? ngx_http_urlstore_body(ctx, NGX_HTTP_URLSTORE_ONLY_IDS,
                                         ngx_http_urlstore_ids_run)
                : NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    return r->method != NGX_HTTP_DELETE
+    return ctx->r->method != NGX_HTTP_DELETE
            && ngx_strlchr(ctx->tail.data, ctx->tail.data + ctx->tail.len, ',')
-           ? ngx_http_urlstore_ids_get(r, answer) : NGX_DECLINED;
+           ? ngx_http_urlstore_ids_get(ctx, answer) : NGX_DECLINED;
 }

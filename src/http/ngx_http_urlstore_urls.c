@@ -48,7 +48,7 @@ typedef struct {
  */
 
 ngx_int_t
-ngx_http_urlstore_site_key(ngx_http_request_t *r, ngx_str_t *host,
+ngx_http_urlstore_site_key(ngx_http_urlstore_ctx_t *ctx, ngx_str_t *host,
     us_str_t *key, int *merge)
 {
     int                        rc;
@@ -56,11 +56,9 @@ ngx_http_urlstore_site_key(ngx_http_request_t *r, ngx_str_t *host,
     uint64_t                   budget;
     us_str_t                   name;
     us_canon_t                 canon;
-    ngx_http_urlstore_ctx_t   *ctx;
     ngx_http_urlstore_zone_t  *zone;
     u_char                     buf[US_LOOKUP_BUF];
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
     zone = ctx->zone;
 
     budget = NGX_HTTP_URLSTORE_BUDGET;
@@ -77,7 +75,7 @@ ngx_http_urlstore_site_key(ngx_http_request_t *r, ngx_str_t *host,
 
     name = us_canon_site(&canon);
 
-    p = ngx_pnalloc(r->pool, name.len);
+    p = ngx_pnalloc(ctx->r->pool, name.len);
     if (p == NULL) {
         return NGX_ERROR;
     }
@@ -95,16 +93,13 @@ ngx_http_urlstore_site_key(ngx_http_request_t *r, ngx_str_t *host,
 /* the cursor is an id: at a shard, one of its own, or 0 for its first */
 
 static ngx_int_t
-ngx_http_urlstore_urls_from(ngx_http_request_t *r,
+ngx_http_urlstore_urls_from(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_urls_t *urls)
 {
-    uint64_t                  first;
-    ngx_int_t                 rc;
-    ngx_http_urlstore_ctx_t  *ctx;
+    uint64_t   first;
+    ngx_int_t  rc;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
-    rc = ngx_http_urlstore_urls_number(r, "from", 0, &urls->at);
+    rc = ngx_http_urlstore_urls_number(ctx, "from", 0, &urls->at);
 
     if (rc != NGX_DECLINED || ctx->zone->cluster == NULL || urls->at == 0) {
         return rc;
@@ -113,7 +108,7 @@ ngx_http_urlstore_urls_from(ngx_http_request_t *r,
     first = ctx->zone->first_id;
 
     if ((urls->at ^ first) > US_LOCAL_MAX) {
-        return ngx_http_urlstore_shard_moved(r, "\"from\"");
+        return ngx_http_urlstore_shard_moved(ctx, "\"from\"");
     }
 
     urls->at -= first;
@@ -123,14 +118,13 @@ ngx_http_urlstore_urls_from(ngx_http_request_t *r,
 
 
 static ngx_int_t
-ngx_http_urlstore_urls_mark(ngx_http_request_t *r,
+ngx_http_urlstore_urls_mark(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_urls_t *urls)
 {
-    us_str_t                  name;
-    ngx_str_t                 value;
-    ngx_http_urlstore_ctx_t  *ctx;
+    us_str_t   name;
+    ngx_str_t  value;
 
-    switch (ngx_http_urlstore_arg(r, "mark", &value)) {
+    switch (ngx_http_urlstore_arg(ctx->r, "mark", &value)) {
 
     case NGX_OK:
         break;
@@ -142,8 +136,6 @@ ngx_http_urlstore_urls_mark(ngx_http_request_t *r,
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
     name = ngx_http_urlstore_str(&value);
 
     if (name.len && name.data[0] == '!') {
@@ -153,7 +145,7 @@ ngx_http_urlstore_urls_mark(ngx_http_request_t *r,
     }
 
     if (us_store_mark_number(ctx->zone->store, name) == -1) {
-        return ngx_http_urlstore_mark_none(r, NGX_HTTP_BAD_REQUEST, name);
+        return ngx_http_urlstore_mark_none(ctx, NGX_HTTP_BAD_REQUEST, name);
     }
 
     urls->select.set = us_store_set(ctx->zone->store, name);
@@ -165,45 +157,42 @@ ngx_http_urlstore_urls_mark(ngx_http_request_t *r,
 /* without an index every site would be unknown, and its list empty */
 
 static ngx_int_t
-ngx_http_urlstore_urls_no_sites(ngx_http_request_t *r)
+ngx_http_urlstore_urls_no_sites(ngx_http_urlstore_ctx_t *ctx)
 {
-    return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
+    return ngx_http_urlstore_problem(ctx, NGX_HTTP_BAD_REQUEST, NULL,
                                      "\"site\" is not allowed: a zone with "
                                      "mode=lookup keeps no sites");
 }
 
 
 static ngx_int_t
-ngx_http_urlstore_urls_site(ngx_http_request_t *r,
+ngx_http_urlstore_urls_site(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_urls_t *urls)
 {
-    int                       merge;
-    ngx_int_t                 rc;
-    ngx_str_t                 value;
-    us_store_site_t           site;
-    ngx_http_urlstore_ctx_t  *ctx;
+    int              merge;
+    ngx_int_t        rc;
+    ngx_str_t        value;
+    us_store_site_t  site;
 
-    rc = ngx_http_urlstore_arg(r, "site", &value);
+    rc = ngx_http_urlstore_arg(ctx->r, "site", &value);
 
     if (rc != NGX_OK) {
         return rc == NGX_DECLINED ? NGX_DECLINED
                                   : NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
     if (ctx->zone->conf.lookup) {
-        return ngx_http_urlstore_urls_no_sites(r);
+        return ngx_http_urlstore_urls_no_sites(ctx);
     }
 
-    rc = ngx_http_urlstore_site_key(r, &value, &urls->select.site, &merge);
+    rc = ngx_http_urlstore_site_key(ctx, &value, &urls->select.site, &merge);
 
     if (rc == NGX_ERROR) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
     if (rc != NGX_OK) {
-        return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
+        return ngx_http_urlstore_problem(ctx, NGX_HTTP_BAD_REQUEST, NULL,
                                          "invalid \"site\" \"%*s\"; "
                                          "HOST[:PORT] is expected",
                                          ngx_min(value.len, 100), value.data);
@@ -229,31 +218,31 @@ ngx_http_urlstore_urls_site(ngx_http_request_t *r,
 /* NGX_DECLINED: go on; else the reply has been sent */
 
 static ngx_int_t
-ngx_http_urlstore_urls_args(ngx_http_request_t *r,
+ngx_http_urlstore_urls_args(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_urls_t *urls)
 {
-    uint64_t                  n;
-    ngx_int_t                 rc;
-    ngx_str_t                 prefix;
-    ngx_http_urlstore_ctx_t  *ctx;
+    uint64_t             n;
+    ngx_int_t            rc;
+    ngx_str_t            prefix;
+    ngx_http_request_t  *r;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    r = ctx->r;
 
     n = 1000;
 
     if (ngx_http_urlstore_arg(r, "cursor", &prefix) == NGX_OK) {
-        return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
+        return ngx_http_urlstore_problem(ctx, NGX_HTTP_BAD_REQUEST, NULL,
                                          "\"cursor\" is of a router; a zone's "
                                          "list goes on by \"from\"");
     }
 
-    rc = ngx_http_urlstore_urls_from(r, urls);
+    rc = ngx_http_urlstore_urls_from(ctx, urls);
 
     if (rc != NGX_DECLINED) {
         return rc;
     }
 
-    rc = ngx_http_urlstore_urls_number(r, "limit", 1, &n);
+    rc = ngx_http_urlstore_urls_number(ctx, "limit", 1, &n);
 
     if (rc != NGX_DECLINED) {
         return rc;
@@ -267,11 +256,11 @@ ngx_http_urlstore_urls_args(ngx_http_request_t *r,
     urls->select.new_sites = ngx_http_urlstore_flag(r, "new_sites");
 
     if (urls->select.new_sites && ctx->zone->conf.lookup) {
-        return ngx_http_urlstore_urls_no_sites(r);
+        return ngx_http_urlstore_urls_no_sites(ctx);
     }
 
     if (urls->select.new_sites) {
-        rc = ngx_http_urlstore_shard_sites(r, "new_sites");
+        rc = ngx_http_urlstore_shard_sites(ctx, "new_sites");
 
         if (rc != NGX_DECLINED) {
             return rc;
@@ -287,29 +276,29 @@ ngx_http_urlstore_urls_args(ngx_http_request_t *r,
 
     urls->select.prefix = ngx_http_urlstore_str(&prefix);
 
-    rc = ngx_http_urlstore_urls_mark(r, urls);
+    rc = ngx_http_urlstore_urls_mark(ctx, urls);
 
     if (rc != NGX_DECLINED) {
         return rc;
     }
 
-    return ngx_http_urlstore_urls_site(r, urls);
+    return ngx_http_urlstore_urls_site(ctx, urls);
 }
 
 
 /* the same of claims */
 
 static ngx_int_t
-ngx_http_urlstore_urls_claims(ngx_http_request_t *r,
+ngx_http_urlstore_urls_claims(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_urls_t *urls)
 {
     ngx_int_t   rc;
     ngx_uint_t  times;
 
-    rc = ngx_http_urlstore_older(r, &urls->select.older);
+    rc = ngx_http_urlstore_older(ctx, &urls->select.older);
 
     if (rc == NGX_DECLINED) {
-        rc = ngx_http_urlstore_times(r, &times);
+        rc = ngx_http_urlstore_times(ctx, &times);
         urls->list.times = times;
     }
 
@@ -353,15 +342,13 @@ ngx_http_urlstore_urls_one(ngx_http_urlstore_zone_t *zone,
 /* one slice: see ngx_http_urlstore_stream() */
 
 static ngx_int_t
-ngx_http_urlstore_urls_produce(ngx_http_request_t *r,
+ngx_http_urlstore_urls_produce(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_out_t *out)
 {
     uint64_t                   n, last;
     us_store_t                *store;
-    ngx_http_urlstore_ctx_t   *ctx;
     ngx_http_urlstore_urls_t  *urls;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
     urls = ctx->data;
     store = ctx->zone->store;
 
@@ -422,35 +409,32 @@ ngx_http_urlstore_urls_produce(ngx_http_request_t *r,
 
 
 ngx_int_t
-ngx_http_urlstore_urls_handler(ngx_http_request_t *r)
+ngx_http_urlstore_urls_handler(ngx_http_urlstore_ctx_t *ctx)
 {
     ngx_int_t                  rc;
-    ngx_http_urlstore_ctx_t   *ctx;
     ngx_http_urlstore_urls_t  *urls;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
-    urls = ngx_pcalloc(r->pool, sizeof(ngx_http_urlstore_urls_t));
+    urls = ngx_pcalloc(ctx->r->pool, sizeof(ngx_http_urlstore_urls_t));
     if (urls == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
     ctx->data = urls;
 
-    rc = ngx_http_urlstore_urls_args(r, urls);
+    rc = ngx_http_urlstore_urls_args(ctx, urls);
 
     if (rc == NGX_DECLINED) {
-        rc = ngx_http_urlstore_urls_claims(r, urls);
+        rc = ngx_http_urlstore_urls_claims(ctx, urls);
     }
 
     if (rc != NGX_DECLINED) {
         return rc;
     }
 
-    ngx_http_urlstore_accept(r, US_FORMAT_TEXT);
+    ngx_http_urlstore_accept(ctx, US_FORMAT_TEXT);
     urls->list.format = ctx->format;
 
-    if (ngx_http_urlstore_out_init(&ctx->out, r->pool, 1024) != NGX_OK) {
+    if (ngx_http_urlstore_out_init(&ctx->out, ctx->r->pool, 1024) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
@@ -460,20 +444,17 @@ ngx_http_urlstore_urls_handler(ngx_http_request_t *r)
                   || urls->select.older || urls->list.times);
     ctx->absent = 1;
 
-    return ngx_http_urlstore_stream(r, ngx_http_urlstore_urls_produce);
+    return ngx_http_urlstore_stream(ctx, ngx_http_urlstore_urls_produce);
 }
 
 
 ngx_int_t
-ngx_http_urlstore_site_named(ngx_http_request_t *r, us_str_t *key)
+ngx_http_urlstore_site_named(ngx_http_urlstore_ctx_t *ctx, us_str_t *key)
 {
-    int                       merge;
-    ngx_int_t                 rc;
-    ngx_http_urlstore_ctx_t  *ctx;
+    int        merge;
+    ngx_int_t  rc;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
-    rc = ngx_http_urlstore_site_key(r, &ctx->tail, key, &merge);
+    rc = ngx_http_urlstore_site_key(ctx, &ctx->tail, key, &merge);
 
     if (rc == NGX_OK) {
         return NGX_DECLINED;
@@ -483,7 +464,7 @@ ngx_http_urlstore_site_named(ngx_http_request_t *r, us_str_t *key)
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
+    return ngx_http_urlstore_problem(ctx, NGX_HTTP_BAD_REQUEST, NULL,
                                      "invalid host \"%*s\"; "
                                      "/site/HOST[:PORT] is expected",
                                      ngx_min(ctx->tail.len, 100),
@@ -492,22 +473,19 @@ ngx_http_urlstore_site_named(ngx_http_request_t *r, us_str_t *key)
 
 
 ngx_int_t
-ngx_http_urlstore_site_handler(ngx_http_request_t *r)
+ngx_http_urlstore_site_handler(ngx_http_urlstore_ctx_t *ctx)
 {
-    us_str_t                  key;
-    ngx_int_t                 rc;
-    us_store_site_t           site;
-    ngx_http_urlstore_ctx_t  *ctx;
+    us_str_t         key;
+    ngx_int_t        rc;
+    us_store_site_t  site;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
-    rc = ngx_http_urlstore_site_named(r, &key);
+    rc = ngx_http_urlstore_site_named(ctx, &key);
 
     if (rc != NGX_DECLINED) {
         return rc;
     }
 
-    rc = ngx_http_urlstore_shard_sites(r, "site");
+    rc = ngx_http_urlstore_shard_sites(ctx, "site");
 
     if (rc != NGX_DECLINED) {
         return rc;
@@ -516,7 +494,7 @@ ngx_http_urlstore_site_handler(ngx_http_request_t *r)
     rc = ngx_http_urlstore_shard_site(ctx, key, &site);
 
     if (rc == US_MOVED) {
-        return ngx_http_urlstore_shard_moved(r, "the site");
+        return ngx_http_urlstore_shard_moved(ctx, "the site");
     }
 
     ctx->lsn = us_store_published(ctx->zone->store);
@@ -525,7 +503,8 @@ ngx_http_urlstore_site_handler(ngx_http_request_t *r)
     if (rc != US_OK) {
         ctx->negative = 1;
 
-        return ngx_http_urlstore_reply_when(r, ngx_http_urlstore_site_missing);
+        return ngx_http_urlstore_reply_when(ctx,
+                                            ngx_http_urlstore_site_missing);
     }
 
     /* a delete makes the number of URLs smaller */
@@ -536,7 +515,7 @@ ngx_http_urlstore_site_handler(ngx_http_request_t *r)
     site.first = ngx_http_urlstore_id(ctx->zone, site.first);
     site.last = ngx_http_urlstore_id(ctx->zone, site.last);
 
-    if (ngx_http_urlstore_out_init(&ctx->out, r->pool,
+    if (ngx_http_urlstore_out_init(&ctx->out, ctx->r->pool,
                                    us_lookup_site_max(key.len))
         != NGX_OK)
     {
@@ -548,55 +527,50 @@ ngx_http_urlstore_site_handler(ngx_http_request_t *r)
 
     ngx_http_urlstore_type(ctx, US_FORMAT_JSON);
 
-    return ngx_http_urlstore_reply_when(r, ngx_http_urlstore_send);
+    return ngx_http_urlstore_reply_when(ctx, ngx_http_urlstore_send);
 }
 
 
 ngx_int_t
-ngx_http_urlstore_site_missing(ngx_http_request_t *r)
+ngx_http_urlstore_site_missing(ngx_http_urlstore_ctx_t *ctx)
 {
-    return ngx_http_urlstore_problem(r, NGX_HTTP_NOT_FOUND, NULL,
+    return ngx_http_urlstore_problem(ctx, NGX_HTTP_NOT_FOUND, NULL,
                                      "no URL of this site was added");
 }
 
 
 static ngx_int_t
-ngx_http_urlstore_prefix_found(ngx_http_request_t *r, us_store_item_t *item)
+ngx_http_urlstore_prefix_found(ngx_http_urlstore_ctx_t *ctx,
+    us_store_item_t *item)
 {
-    us_str_t                  url;
-    ngx_http_urlstore_ctx_t  *ctx;
-    u_char                    buf[US_URL_MAX + 8];
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    us_str_t  url;
+    u_char    buf[US_URL_MAX + 8];
 
     ctx->id = ngx_http_urlstore_id(ctx->zone, item->id);
 
     url.data = buf;
     url.len = us_store_item_url(item, buf);
 
-    return ngx_http_urlstore_prefix_answer(r, &url);
+    return ngx_http_urlstore_prefix_answer(ctx, &url);
 }
 
 
 ngx_int_t
-ngx_http_urlstore_prefix_handler(ngx_http_request_t *r)
+ngx_http_urlstore_prefix_handler(ngx_http_urlstore_ctx_t *ctx)
 {
-    ngx_int_t                  rc;
-    us_str_t                   cuts[US_CANON_CUTS];
-    ngx_uint_t                 i, n;
-    us_canon_t                 canon;
-    us_store_item_t           *items;
-    ngx_http_urlstore_ctx_t   *ctx;
+    ngx_int_t         rc;
+    us_str_t          cuts[US_CANON_CUTS];
+    ngx_uint_t        i, n;
+    us_canon_t        canon;
+    us_store_item_t  *items;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
-    rc = ngx_http_urlstore_one_url(r, NULL, &canon);
+    rc = ngx_http_urlstore_one_url(ctx, NULL, &canon);
 
     if (rc != NGX_DECLINED) {
         return rc;
     }
 
-    items = ngx_palloc(r->pool, sizeof(us_store_item_t) * US_CANON_CUTS);
+    items = ngx_palloc(ctx->r->pool, sizeof(us_store_item_t) * US_CANON_CUTS);
     if (items == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
@@ -618,11 +592,11 @@ ngx_http_urlstore_prefix_handler(ngx_http_request_t *r)
     for (i = 0; i < n; i++) {
         if (items[i].status == US_SEEN) {
             ctx->top = items[i].id + 1;
-            return ngx_http_urlstore_prefix_found(r, &items[i]);
+            return ngx_http_urlstore_prefix_found(ctx, &items[i]);
         }
 
         if (items[i].status == US_MOVED) {
-            return ngx_http_urlstore_shard_moved(r, "a prefix of the URL");
+            return ngx_http_urlstore_shard_moved(ctx, "a prefix of the URL");
         }
 
         /* the reply also reveals that this longer one is not there */
@@ -631,22 +605,20 @@ ngx_http_urlstore_prefix_handler(ngx_http_request_t *r)
         ctx->absent = 1;
     }
 
-    return ngx_http_urlstore_prefix_answer(r, NULL);
+    return ngx_http_urlstore_prefix_answer(ctx, NULL);
 }
 
 
 ngx_int_t
-ngx_http_urlstore_prefix_answer(ngx_http_request_t *r, const us_str_t *found)
+ngx_http_urlstore_prefix_answer(ngx_http_urlstore_ctx_t *ctx,
+    const us_str_t *found)
 {
-    us_str_t                  url;
-    ngx_http_urlstore_ctx_t  *ctx;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    us_str_t  url;
 
     if (found) {
         ctx->answer = US_ANSWER_SEEN;
 
-        ctx->url.data = ngx_pnalloc(r->pool, found->len);
+        ctx->url.data = ngx_pnalloc(ctx->r->pool, found->len);
         if (ctx->url.data == NULL) {
             return NGX_HTTP_INTERNAL_SERVER_ERROR;
         }
@@ -660,17 +632,17 @@ ngx_http_urlstore_prefix_answer(ngx_http_request_t *r, const us_str_t *found)
 
     url = ngx_http_urlstore_str(&ctx->url);
 
-    if (ngx_http_urlstore_out_init(&ctx->out, r->pool,
+    if (ngx_http_urlstore_out_init(&ctx->out, ctx->r->pool,
                                    us_lookup_url_max(url.len))
         != NGX_OK)
     {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    ngx_http_urlstore_accept(r, US_FORMAT_JSON);
+    ngx_http_urlstore_accept(ctx, US_FORMAT_JSON);
 
     ctx->out.pos = us_lookup_prefix_reply(ctx->out.pos, ctx->format, ctx->id,
                                           found ? &url : NULL);
 
-    return ngx_http_urlstore_reply_when(r, ngx_http_urlstore_send);
+    return ngx_http_urlstore_reply_when(ctx, ngx_http_urlstore_send);
 }

@@ -147,6 +147,8 @@ ngx_http_urlstore_variable(ngx_http_request_t *r,
             return NGX_ERROR;
         }
 
+        found->r = r;
+
         switch (ngx_http_urlstore_lookup(r, zone, found)) {
 
         case NGX_OK:

@@ -75,7 +75,7 @@
 
 struct ngx_http_urlstore_parked_s {
     ngx_queue_t                     queue;
-    ngx_http_request_t             *r;
+    ngx_http_urlstore_ctx_t        *ctx;
     ngx_http_urlstore_handler_pt    handler;
     ngx_http_urlstore_zone_t       *zone;
     uint64_t                        lsn;
@@ -101,13 +101,13 @@ ngx_http_urlstore_park_cleanup(void *data)
 /* in the queue; the caller ends with NGX_DONE, and the request's count is up */
 
 static ngx_http_urlstore_parked_t *
-ngx_http_urlstore_park_get(ngx_http_request_t *r, ngx_queue_t *queue)
+ngx_http_urlstore_park_get(ngx_http_urlstore_ctx_t *ctx, ngx_queue_t *queue)
 {
     ngx_http_cleanup_t          *cln;
-    ngx_http_urlstore_ctx_t     *ctx;
+    ngx_http_request_t          *r;
     ngx_http_urlstore_parked_t  *w;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    r = ctx->r;
     w = ctx->parked;
 
     if (w == NULL) {
@@ -119,7 +119,7 @@ ngx_http_urlstore_park_get(ngx_http_request_t *r, ngx_queue_t *queue)
         w = cln->data;
         cln->handler = ngx_http_urlstore_park_cleanup;
 
-        w->r = r;
+        w->ctx = ctx;
         ctx->parked = w;
     }
 
@@ -142,32 +142,29 @@ ngx_http_urlstore_park_resume(ngx_http_urlstore_parked_t *w,
     ngx_queue_remove(&w->queue);
     w->linked = 0;
 
-    r = w->r;
+    r = w->ctx->r;
     c = r->connection;
 
     ngx_http_set_log_request(c->log, r);
 
-    ngx_http_finalize_request(r, handler(r));
+    ngx_http_finalize_request(r, handler(w->ctx));
     ngx_http_run_posted_requests(c);
 }
 
 
 static ngx_int_t
-ngx_http_urlstore_park_refuse(ngx_http_request_t *r)
+ngx_http_urlstore_park_refuse(ngx_http_urlstore_ctx_t *ctx)
 {
-    u_char                    extra[64];
-    ngx_http_urlstore_ctx_t  *ctx;
+    u_char  extra[64];
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
-    if (r->header_sent) {
+    if (ctx->r->header_sent) {
 
         /* in the middle of a long reply: the client must see that it is cut */
 
         return NGX_ERROR;
     }
 
-    ngx_http_clean_header(r);
+    ngx_http_clean_header(ctx->r);
 
     /* nor do the variables say what is not answered */
 
@@ -176,7 +173,7 @@ ngx_http_urlstore_park_refuse(ngx_http_request_t *r)
     ngx_str_null(&ctx->url);
 
     if (!ctx->wrote) {
-        return ngx_http_urlstore_unready(r, ctx->zone, NULL);
+        return ngx_http_urlstore_unready(ctx, ctx->zone, NULL);
     }
 
     /*
@@ -186,7 +183,7 @@ ngx_http_urlstore_park_refuse(ngx_http_request_t *r)
 
     ngx_sprintf(extra, "\"processed\":%ui%Z", ctx->processed);
 
-    return ngx_http_urlstore_unready(r, ctx->zone, (char *) extra);
+    return ngx_http_urlstore_unready(ctx, ctx->zone, (char *) extra);
 }
 
 
@@ -202,7 +199,7 @@ ngx_http_urlstore_park_due(ngx_http_urlstore_parked_t *w)
 
     l = &w->zone->life;
     store = w->zone->store;
-    ctx = ngx_http_get_module_ctx(w->r, ngx_http_urlstore_module);
+    ctx = w->ctx;
 
     /* a worker that stood still may find the store of a later term */
 
@@ -304,18 +301,19 @@ ngx_http_urlstore_park_init(ngx_http_urlstore_zone_t *zone)
 
 
 static ngx_int_t
-ngx_http_urlstore_park(ngx_http_request_t *r,
+ngx_http_urlstore_park(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_handler_pt handler, uint64_t lsn, ngx_uint_t write,
     ngx_uint_t room)
 {
-    ngx_http_urlstore_ctx_t     *ctx;
+    ngx_http_request_t          *r;
     ngx_http_urlstore_zone_t    *zone;
     ngx_http_urlstore_parked_t  *w;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    r = ctx->r;
+
     zone = ctx->zone;
 
-    w = ngx_http_urlstore_park_get(r, &zone->parked);
+    w = ngx_http_urlstore_park_get(ctx, &zone->parked);
     if (w == NULL) {
         return r->header_sent ? NGX_ERROR : NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
@@ -349,44 +347,36 @@ ngx_http_urlstore_park(ngx_http_request_t *r,
 
 
 ngx_int_t
-ngx_http_urlstore_reply_when(ngx_http_request_t *r,
+ngx_http_urlstore_reply_when(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_handler_pt handler)
 {
-    ngx_http_urlstore_ctx_t  *ctx;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
     /*
      * the request did not find a URL, but the data have changed since it began
      */
 
     if (ngx_http_urlstore_overtaken(ctx)) {
-        return ngx_http_urlstore_park_refuse(r);
+        return ngx_http_urlstore_park_refuse(ctx);
     }
 
     if (ctx->writes ? us_life_lsn(&ctx->zone->life) >= ctx->lsn
                     : ngx_http_urlstore_promised(ctx))
     {
-        return handler(r);
+        return handler(ctx);
     }
 
-    return ngx_http_urlstore_park(r, handler, ctx->lsn, ctx->writes, 0);
+    return ngx_http_urlstore_park(ctx, handler, ctx->lsn, ctx->writes, 0);
 }
 
 
 ngx_int_t
-ngx_http_urlstore_room_when(ngx_http_request_t *r,
+ngx_http_urlstore_room_when(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_handler_pt handler)
 {
-    ngx_http_urlstore_ctx_t  *ctx;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
     if (!us_life_writable(&ctx->zone->life, NULL)) {
         return NGX_DECLINED;
     }
 
-    return ngx_http_urlstore_park(r, handler,
+    return ngx_http_urlstore_park(ctx, handler,
                                   us_store_written(ctx->zone->store) + 1, 1,
                                   1);
 }
@@ -438,7 +428,7 @@ static ngx_event_t  ngx_http_urlstore_turn_event = {
  */
 
 ngx_int_t
-ngx_http_urlstore_turn_when(ngx_http_request_t *r,
+ngx_http_urlstore_turn_when(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_handler_pt handler)
 {
     ngx_event_t                 *ev;
@@ -446,9 +436,9 @@ ngx_http_urlstore_turn_when(ngx_http_request_t *r,
 
     ev = &ngx_http_urlstore_turn_event;
 
-    w = ngx_http_urlstore_park_get(r, &ngx_http_urlstore_turns);
+    w = ngx_http_urlstore_park_get(ctx, &ngx_http_urlstore_turns);
     if (w == NULL) {
-        return r->header_sent ? NGX_ERROR : NGX_HTTP_INTERNAL_SERVER_ERROR;
+        return ctx->r->header_sent ? NGX_ERROR : NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
     w->handler = handler;
@@ -465,8 +455,8 @@ ngx_http_urlstore_turn_when(ngx_http_request_t *r,
 }
 
 
-static ngx_int_t ngx_http_urlstore_stream_turn(ngx_http_request_t *r);
-static ngx_int_t ngx_http_urlstore_stream_wait(ngx_http_request_t *r);
+static ngx_int_t ngx_http_urlstore_stream_turn(ngx_http_urlstore_ctx_t *ctx);
+static ngx_int_t ngx_http_urlstore_stream_wait(ngx_http_urlstore_ctx_t *ctx);
 
 
 static void
@@ -507,7 +497,7 @@ ngx_http_urlstore_stream_writer(ngx_http_request_t *r)
     } else if (r != c->data || wev->delayed
                || !ngx_http_urlstore_out_sent(&ctx->out))
     {
-        rc = ngx_http_urlstore_stream_wait(r);
+        rc = ngx_http_urlstore_stream_wait(ctx);
 
     } else {
 
@@ -517,7 +507,7 @@ ngx_http_urlstore_stream_writer(ngx_http_request_t *r)
             ngx_del_timer(wev);
         }
 
-        rc = ngx_http_urlstore_stream_turn(r);
+        rc = ngx_http_urlstore_stream_turn(ctx);
     }
 
     ngx_http_urlstore_finalize(r, rc);
@@ -530,14 +520,14 @@ ngx_http_urlstore_stream_writer(ngx_http_request_t *r)
  */
 
 static ngx_int_t
-ngx_http_urlstore_stream_wait(ngx_http_request_t *r)
+ngx_http_urlstore_stream_wait(ngx_http_urlstore_ctx_t *ctx)
 {
     ngx_event_t               *wev;
     ngx_connection_t          *c;
-    ngx_http_urlstore_ctx_t   *ctx;
+    ngx_http_request_t        *r;
     ngx_http_core_loc_conf_t  *clcf;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    r = ctx->r;
 
     c = r->connection;
     wev = c->write;
@@ -592,30 +582,27 @@ ngx_http_urlstore_stream_wait(ngx_http_request_t *r)
 /* sends the slice; the first one has the header, and perhaps all there is */
 
 static ngx_int_t
-ngx_http_urlstore_stream_slice(ngx_http_request_t *r)
+ngx_http_urlstore_stream_slice(ngx_http_urlstore_ctx_t *ctx)
 {
-    ngx_int_t                 rc;
-    ngx_http_urlstore_ctx_t  *ctx;
+    ngx_int_t  rc;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
-    if (!r->header_sent) {
-        rc = ngx_http_urlstore_reply_header(r, ctx->produced
+    if (!ctx->r->header_sent) {
+        rc = ngx_http_urlstore_reply_header(ctx, ctx->produced
                                ? (off_t) ngx_http_urlstore_out_size(&ctx->out)
                                : -1);
 
-        if (rc == NGX_ERROR || rc > NGX_OK || r->header_only) {
+        if (rc == NGX_ERROR || rc > NGX_OK || ctx->r->header_only) {
             return rc;
         }
     }
 
-    rc = ngx_http_urlstore_reply_output(r, ctx->produced);
+    rc = ngx_http_urlstore_reply_output(ctx, ctx->produced);
 
     if (rc == NGX_ERROR || ctx->produced) {
         return rc;
     }
 
-    return ngx_http_urlstore_stream_wait(r);
+    return ngx_http_urlstore_stream_wait(ctx);
 }
 
 
@@ -625,48 +612,45 @@ ngx_http_urlstore_stream_slice(ngx_http_request_t *r)
  */
 
 static ngx_int_t
-ngx_http_urlstore_stream_turn(ngx_http_request_t *r)
+ngx_http_urlstore_stream_turn(ngx_http_urlstore_ctx_t *ctx)
 {
-    uint64_t                  start;
-    ngx_int_t                 rc;
-    ngx_http_urlstore_ctx_t  *ctx;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    uint64_t   start;
+    ngx_int_t  rc;
 
     start = ngx_http_urlstore_now();
 
     do {
-        rc = ctx->produce(r, &ctx->out);
+        rc = ctx->produce(ctx, &ctx->out);
 
     } while (rc == NGX_AGAIN && !ngx_http_urlstore_out_enough(&ctx->out)
              && ngx_http_urlstore_now() - start < NGX_HTTP_URLSTORE_TURN);
 
     if (rc == NGX_ERROR) {
-        return r->header_sent ? NGX_ERROR : NGX_HTTP_INTERNAL_SERVER_ERROR;
+        return ctx->r->header_sent ? NGX_ERROR : NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
     ctx->produced = (rc == NGX_OK);
     ctx->idle = (rc == NGX_DECLINED);
 
-    return ngx_http_urlstore_reply_when(r, ngx_http_urlstore_stream_slice);
+    return ngx_http_urlstore_reply_when(ctx, ngx_http_urlstore_stream_slice);
 }
 
 
 ngx_int_t
-ngx_http_urlstore_stream(ngx_http_request_t *r,
+ngx_http_urlstore_stream(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_produce_pt produce)
 {
-    ngx_http_urlstore_ctx_t  *ctx;
+    ngx_http_request_t  *r;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    r = ctx->r;
 
     ctx->produce = produce;
 
     /* nobody sees the body of a background subrequest, as of mirror */
 
     if (r->method == NGX_HTTP_HEAD || r->header_only || r->background) {
-        return ngx_http_urlstore_reply_header(r, -1);
+        return ngx_http_urlstore_reply_header(ctx, -1);
     }
 
-    return ngx_http_urlstore_stream_turn(r);
+    return ngx_http_urlstore_stream_turn(ctx);
 }

@@ -88,7 +88,7 @@ ngx_http_urlstore_call_sums(ngx_http_urlstore_call_t *call)
 {
     ngx_http_urlstore_ctx_t  *ctx;
 
-    ctx = ngx_http_get_module_ctx(call->r, ngx_http_urlstore_module);
+    ctx = call->ctx;
 
     return &ctx->zone->sh->calls[call->map->shards[call->shard].number];
 }
@@ -172,11 +172,12 @@ ngx_http_urlstore_call_done(ngx_http_request_t *sr, void *data, ngx_int_t rc)
 
     /* of a broken connection, nginx would now end the whole request */
 
-    fan = ngx_http_get_module_ctx(call->r, ngx_http_urlstore_route_module);
+    fan = ngx_http_get_module_ctx(call->ctx->r, ngx_http_urlstore_route_module);
     fan->broken |= sr->connection->error;
     sr->connection->error = 0;
 
-    return ngx_http_post_request(call->r, NULL) == NGX_OK ? NGX_OK : NGX_ERROR;
+    return ngx_http_post_request(call->ctx->r,
+                                 NULL) == NGX_OK ? NGX_OK : NGX_ERROR;
 }
 
 
@@ -257,7 +258,7 @@ ngx_http_urlstore_call_request(ngx_http_request_t *sr)
     ngx_http_urlstore_call_t  *call;
 
     call = sr->post_subrequest->data;
-    ctx = ngx_http_get_module_ctx(call->r, ngx_http_urlstore_module);
+    ctx = call->ctx;
 
     shard = &call->map->shards[call->shard];
     node = &shard->nodes[call->node];
@@ -526,7 +527,7 @@ ngx_http_urlstore_call_keep(ngx_http_urlstore_call_t *call, u_char *p,
 
         size = ngx_min(size, NGX_HTTP_URLSTORE_CALL_REPLY);
 
-        buf = ngx_palloc(call->r->pool, size);
+        buf = ngx_palloc(call->ctx->r->pool, size);
         if (buf == NULL) {
             return NGX_ERROR;
         }
@@ -742,7 +743,7 @@ ngx_http_urlstore_call_send(ngx_http_urlstore_call_t *call)
     ngx_http_request_t          *r;
     ngx_http_post_subrequest_t  *ps;
 
-    r = call->r;
+    r = call->ctx->r;
 
     if (call->status) {
         call->before = call->text;
@@ -902,7 +903,7 @@ ngx_http_urlstore_call_log(ngx_http_urlstore_call_t *call, ngx_uint_t n)
     ngx_http_urlstore_ctx_t    *ctx;
     ngx_http_urlstore_calls_t  *sums;
 
-    ctx = ngx_http_get_module_ctx(call->r, ngx_http_urlstore_module);
+    ctx = call->ctx;
     shard = &call->map->shards[call->shard];
     node = &shard->nodes[call->node];
     sums = ngx_http_urlstore_call_sums(call);
@@ -911,7 +912,7 @@ ngx_http_urlstore_call_log(ngx_http_urlstore_call_t *call, ngx_uint_t n)
     (void) ngx_atomic_fetch_add(&sums->unknown,
                                 ngx_http_urlstore_call_unsure(call));
 
-    ngx_log_error(NGX_LOG_WARN, call->r->connection->log, 0,
+    ngx_log_error(NGX_LOG_WARN, call->ctx->r->connection->log, 0,
                   "shard %uD of \"%V\" has not answered %ui items: status "
                   "%ui and %uz bytes from node \"%*s\" for \"%V\"%s%s",
                   shard->number, &ctx->zone->name, n,

@@ -19,20 +19,18 @@
 /* the map for this request, or NULL: the reply has been sent, *rc */
 
 static const us_map_t *
-ngx_http_urlstore_fan_map(ngx_http_request_t *r, ngx_int_t *rc)
+ngx_http_urlstore_fan_map(ngx_http_urlstore_ctx_t *ctx, ngx_int_t *rc)
 {
     us_str_t                      norm;
     const us_map_t               *map;
-    ngx_http_urlstore_ctx_t      *ctx;
     ngx_http_urlstore_cluster_t  *cluster;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
     cluster = ctx->zone->own;
 
-    map = ngx_http_urlstore_cluster_hold(cluster, r->pool);
+    map = ngx_http_urlstore_cluster_hold(cluster, ctx->r->pool);
 
     if (map == NULL) {
-        *rc = ngx_http_urlstore_route_absent(r, NULL, "the cluster has no "
+        *rc = ngx_http_urlstore_route_absent(ctx, NULL, "the cluster has no "
                                              "map so far");
         return NULL;
     }
@@ -40,7 +38,7 @@ ngx_http_urlstore_fan_map(ngx_http_request_t *r, ngx_int_t *rc)
     norm = us_norm_signature(ctx->zone->norm);
 
     if (!us_norm_same(norm, map->norm)) {
-        *rc = ngx_http_urlstore_route_absent(r, NULL, "the cluster's map is "
+        *rc = ngx_http_urlstore_route_absent(ctx, NULL, "the cluster's map is "
                                              "for URLs normalized as "
                                              "\"%*s\", this router makes "
                                              "\"%*s\": reload it",
@@ -54,12 +52,15 @@ ngx_http_urlstore_fan_map(ngx_http_request_t *r, ngx_int_t *rc)
 
 
 ngx_http_urlstore_fan_t *
-ngx_http_urlstore_fan(ngx_http_request_t *r, ngx_int_t *rc)
+ngx_http_urlstore_fan(ngx_http_urlstore_ctx_t *ctx, ngx_int_t *rc)
 {
     const us_map_t           *map;
+    ngx_http_request_t       *r;
     ngx_http_urlstore_fan_t  *fan;
 
-    map = ngx_http_urlstore_fan_map(r, rc);
+    r = ctx->r;
+
+    map = ngx_http_urlstore_fan_map(ctx, rc);
 
     if (map == NULL) {
         return NULL;
@@ -71,7 +72,7 @@ ngx_http_urlstore_fan(ngx_http_request_t *r, ngx_int_t *rc)
         return NULL;
     }
 
-    fan->r = r;
+    fan->ctx = ctx;
     fan->map = map;
 
     ngx_http_set_ctx(r, fan, ngx_http_urlstore_route_module);
@@ -86,14 +87,14 @@ ngx_http_urlstore_fan_calls(ngx_http_urlstore_fan_t *fan, ngx_uint_t n)
     ngx_uint_t  i;
 
     fan->n = n;
-    fan->calls = ngx_pcalloc(fan->r->pool,
+    fan->calls = ngx_pcalloc(fan->ctx->r->pool,
                              n * sizeof(ngx_http_urlstore_call_t));
     if (fan->calls == NULL) {
         return NGX_ERROR;
     }
 
     for (i = 0; i < n; i++) {
-        fan->calls[i].r = fan->r;
+        fan->calls[i].ctx = fan->ctx;
         fan->calls[i].map = fan->map;
         fan->calls[i].method = NGX_HTTP_GET;
     }
@@ -141,7 +142,7 @@ ngx_http_urlstore_fan_event(ngx_http_request_t *r)
         }
     }
 
-    rc = fan->under_way ? NGX_AGAIN : fan->done(r);
+    rc = fan->under_way ? NGX_AGAIN : fan->done(fan->ctx);
 
     if (rc != NGX_AGAIN) {
         ngx_http_urlstore_finalize(r, rc);
@@ -155,8 +156,8 @@ ngx_http_urlstore_fan_wait(ngx_http_urlstore_fan_t *fan)
     ngx_int_t            rc;
     ngx_http_request_t  *r;
 
-    r = fan->r;
-    rc = fan->under_way ? NGX_AGAIN : fan->done(r);
+    r = fan->ctx->r;
+    rc = fan->under_way ? NGX_AGAIN : fan->done(fan->ctx);
 
     if (rc != NGX_AGAIN) {
         return rc;
@@ -181,9 +182,9 @@ ngx_http_urlstore_fan_wait(ngx_http_urlstore_fan_t *fan)
 
 
 ngx_int_t
-ngx_http_urlstore_route_sites(ngx_http_request_t *r, const char *what)
+ngx_http_urlstore_route_sites(ngx_http_urlstore_ctx_t *ctx, const char *what)
 {
-    return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST,
+    return ngx_http_urlstore_problem(ctx, NGX_HTTP_BAD_REQUEST,
                                      "\"reason\":\"key\"",
                                      "\"%s\" is not allowed: the cluster "
                                      "divides URLs and not sites (its key is "
@@ -192,57 +193,53 @@ ngx_http_urlstore_route_sites(ngx_http_request_t *r, const char *what)
 
 
 ngx_int_t
-ngx_http_urlstore_route_absent(ngx_http_request_t *r, const char *members,
-    const char *fmt, ...)
+ngx_http_urlstore_route_absent(ngx_http_urlstore_ctx_t *ctx,
+    const char *members, const char *fmt, ...)
 {
-    size_t                    len;
-    u_char                    detail[NGX_MAX_ERROR_STR];
-    va_list                   args;
-    ngx_http_urlstore_ctx_t  *ctx;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    size_t   len;
+    u_char   detail[NGX_MAX_ERROR_STR];
+    va_list  args;
 
     us_tally_add(ctx->zone->tally, US_N_UNREADY, 1);
 
-    if (ngx_http_urlstore_retry_after(r, 1) != NGX_OK) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
+    ngx_http_urlstore_retry_after(ctx, 1);
 
     va_start(args, fmt);
     len = ngx_vslprintf(detail, detail + sizeof(detail), fmt, args) - detail;
     va_end(args);
 
-    return ngx_http_urlstore_problem(r, NGX_HTTP_SERVICE_UNAVAILABLE, members,
+    return ngx_http_urlstore_problem(ctx, NGX_HTTP_SERVICE_UNAVAILABLE, members,
                                      "%*s", len, detail);
 }
 
 
 ngx_int_t
-ngx_http_urlstore_route_silent(ngx_http_request_t *r, ngx_uint_t number)
+ngx_http_urlstore_route_silent(ngx_http_urlstore_ctx_t *ctx, ngx_uint_t number)
 {
     u_char  members[96];
 
     ngx_sprintf(members, "%s\"reason\":\"shard:%ui\"%Z",
-                r->method == NGX_HTTP_POST ? "\"processed\":0," : "", number);
+                ctx->r->method == NGX_HTTP_POST ? "\"processed\":0," : "",
+                number);
 
-    return ngx_http_urlstore_route_absent(r, (char *) members,
+    return ngx_http_urlstore_route_absent(ctx, (char *) members,
                                           "shard %ui does not answer", number);
 }
 
 
 ngx_int_t
-ngx_http_urlstore_route_unknown(ngx_http_request_t *r, ngx_uint_t number)
+ngx_http_urlstore_route_unknown(ngx_http_urlstore_ctx_t *ctx, ngx_uint_t number)
 {
     u_char  members[96];
 
     ngx_sprintf(members, "\"reason\":\"unknown:%ui\"%Z", number);
 
-    return ngx_http_urlstore_retry_after(r, 1) != NGX_OK
-           ? NGX_HTTP_INTERNAL_SERVER_ERROR
-           : ngx_http_urlstore_problem(r, NGX_HTTP_GATEWAY_TIME_OUT,
-                                       (char *) members, "shard %ui was asked "
-                                       "and has not answered: whether it has "
-                                       "done it is not known", number);
+    ngx_http_urlstore_retry_after(ctx, 1);
+
+    return ngx_http_urlstore_problem(ctx, NGX_HTTP_GATEWAY_TIME_OUT,
+                                     (char *) members, "shard %ui was asked "
+                                     "and has not answered: whether it has "
+                                     "done it is not known", number);
 }
 
 
@@ -266,70 +263,55 @@ ngx_http_urlstore_call_problem(ngx_http_urlstore_call_t *call)
 }
 
 
-/*
- * Whether the answer stays is for the shard to say; for how long it may be
- * cached, and by whom, is for the location that the client asks.
- */
-
-static ngx_int_t
-ngx_http_urlstore_relay_cache(ngx_http_request_t *r,
+static void
+ngx_http_urlstore_relay_headers(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_call_t *call)
 {
-    ngx_str_t  *value;
-
-    value = &call->headers[NGX_HTTP_URLSTORE_CALL_CACHE];
-
-    if (value->data == NULL) {
-        return NGX_OK;
-    }
-
-    if (ngx_strlcasestrn(value->data, value->data + value->len,
-                         (u_char *) "max-age=", sizeof("max-age=") - 2))
-    {
-        return ngx_http_urlstore_cache_control(r, 1);
-    }
-
-    return ngx_strlcasestrn(value->data, value->data + value->len,
-                            (u_char *) "no-cache", sizeof("no-cache") - 2)
-           ? ngx_http_urlstore_cache_control(r, 0) : NGX_OK;
-}
-
-
-static ngx_int_t
-ngx_http_urlstore_relay_headers(ngx_http_request_t *r,
-    ngx_http_urlstore_call_t *call)
-{
-    ngx_str_t  *h;
+    ngx_str_t  *h, *cache;
 
     h = call->headers;
 
-    if ((h[NGX_HTTP_URLSTORE_CALL_LOCATION].data
-         && ngx_http_urlstore_header(r, "Location",
-                                     &h[NGX_HTTP_URLSTORE_CALL_LOCATION])
-            != NGX_OK)
-        || (h[NGX_HTTP_URLSTORE_CALL_RETRY].data
-            && ngx_http_urlstore_header(r, "Retry-After",
-                                        &h[NGX_HTTP_URLSTORE_CALL_RETRY])
-               != NGX_OK)
-        || (h[NGX_HTTP_URLSTORE_CALL_ETAG].data
-            && ngx_http_urlstore_etag(r, &h[NGX_HTTP_URLSTORE_CALL_ETAG])
-               != NGX_OK))
-    {
-        return NGX_ERROR;
+    if (h[NGX_HTTP_URLSTORE_CALL_LOCATION].data) {
+        ngx_http_urlstore_header(ctx, "Location",
+                                 &h[NGX_HTTP_URLSTORE_CALL_LOCATION]);
     }
 
-    return ngx_http_urlstore_relay_cache(r, call);
+    if (h[NGX_HTTP_URLSTORE_CALL_RETRY].data) {
+        ngx_http_urlstore_header(ctx, "Retry-After",
+                                 &h[NGX_HTTP_URLSTORE_CALL_RETRY]);
+    }
+
+    if (h[NGX_HTTP_URLSTORE_CALL_ETAG].data) {
+        ngx_http_urlstore_etag(ctx, &h[NGX_HTTP_URLSTORE_CALL_ETAG]);
+    }
+
+    /*
+     * Whether the answer stays is for the shard to say; for how long it may be
+     * cached, and by whom, is for the location that the client asks.
+     */
+
+    cache = &h[NGX_HTTP_URLSTORE_CALL_CACHE];
+
+    if (cache->data
+        && ngx_strlcasestrn(cache->data, cache->data + cache->len,
+                            (u_char *) "max-age=", sizeof("max-age=") - 2))
+    {
+        ngx_http_urlstore_cache_control(ctx, 1);
+
+    } else if (cache->data
+               && ngx_strlcasestrn(cache->data, cache->data + cache->len,
+                                   (u_char *) "no-cache",
+                                   sizeof("no-cache") - 2))
+    {
+        ngx_http_urlstore_cache_control(ctx, 0);
+    }
 }
 
 
 ngx_int_t
-ngx_http_urlstore_relay_reply(ngx_http_request_t *r,
+ngx_http_urlstore_relay_reply(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_call_t *call)
 {
-    ngx_http_urlstore_ctx_t  *ctx;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
     ctx->status = call->status;
     ctx->wrote = (call->status == NGX_HTTP_NO_CONTENT);
     ctx->type = call->headers[NGX_HTTP_URLSTORE_CALL_TYPE];
@@ -352,16 +334,17 @@ ngx_http_urlstore_relay_reply(ngx_http_request_t *r,
         break;
     }
 
-    ngx_http_urlstore_problem_line(r, call->status);
+    ngx_http_urlstore_problem_line(ctx->r, call->status);
 
-    if (ngx_http_urlstore_relay_headers(r, call) != NGX_OK
-        || ngx_http_urlstore_out_init(&ctx->out, r->pool, call->text.len + 1)
-           != NGX_OK)
+    ngx_http_urlstore_relay_headers(ctx, call);
+
+    if (ngx_http_urlstore_out_init(&ctx->out, ctx->r->pool, call->text.len + 1)
+        != NGX_OK)
     {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
     ctx->out.pos = ngx_cpymem(ctx->out.pos, call->text.data, call->text.len);
 
-    return ngx_http_urlstore_send(r);
+    return ngx_http_urlstore_send(ctx);
 }

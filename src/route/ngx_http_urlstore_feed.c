@@ -132,18 +132,16 @@ ngx_http_urlstore_feed_call(ngx_http_request_t *r,
 /* the cursor, whether there is more, and who did not answer */
 
 static ngx_int_t
-ngx_http_urlstore_feed_tail(ngx_http_request_t *r,
+ngx_http_urlstore_feed_tail(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_feed_t *feed)
 {
     u_char                   *end;
     ngx_str_t                 bytes, text;
     ngx_uint_t                i, *absent;
-    ngx_http_urlstore_ctx_t  *ctx;
     ngx_http_urlstore_out_t  *out;
     u_char                    buf[US_CURSOR_MAX];
     u_char                    base64[NGX_HTTP_URLSTORE_CURSOR];
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
     out = &ctx->out;
 
     feed->cursor.turn = feed->map->shards[feed->at].number;
@@ -151,7 +149,7 @@ ngx_http_urlstore_feed_tail(ngx_http_request_t *r,
     end = us_cursor_put(buf, feed->map->cluster, &feed->cursor);
 
     if (end == NULL) {
-        return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
+        return ngx_http_urlstore_problem(ctx, NGX_HTTP_BAD_REQUEST, NULL,
                                          "the cluster has more shards than a "
                                          "cursor has room for: list each of "
                                          "them by from=ID");
@@ -193,19 +191,17 @@ ngx_http_urlstore_feed_tail(ngx_http_request_t *r,
                                 : feed->absent.nelts ? "]}" : "}");
     *out->pos++ = '\n';
 
-    return ngx_http_urlstore_send(r);
+    return ngx_http_urlstore_send(ctx);
 }
 
 
 static ngx_int_t
-ngx_http_urlstore_feed_end(ngx_http_request_t *r,
+ngx_http_urlstore_feed_end(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_feed_t *feed)
 {
-    uint64_t                  number;
-    ngx_uint_t               *absent;
-    ngx_http_urlstore_ctx_t  *ctx;
+    uint64_t     number;
+    ngx_uint_t  *absent;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
     absent = feed->absent.elts;
 
     if (feed->list.shown == 0
@@ -213,11 +209,11 @@ ngx_http_urlstore_feed_end(ngx_http_request_t *r,
     {
         absent += feed->absent.nelts - feed->lost;
 
-        return ngx_http_urlstore_route_silent(r, *absent);
+        return ngx_http_urlstore_route_silent(ctx, *absent);
     }
 
     if (!feed->only) {
-        return ngx_http_urlstore_feed_tail(r, feed);
+        return ngx_http_urlstore_feed_tail(ctx, feed);
     }
 
     if (ngx_http_urlstore_out_room(&ctx->out, US_LIST_END) != NGX_OK) {
@@ -232,22 +228,19 @@ ngx_http_urlstore_feed_end(ngx_http_request_t *r,
     ctx->out.pos = us_list_next(ctx->out.pos, &feed->list,
                                 us_cluster_id(number, 0)
                                 + feed->cursor.local[number],
-                                ngx_http_urlstore_flag(r, "summary"));
+                                ngx_http_urlstore_flag(ctx->r, "summary"));
 
-    return ngx_http_urlstore_send(r);
+    return ngx_http_urlstore_send(ctx);
 }
 
 
 /* the next call: NGX_AGAIN; or the request's result */
 
 static ngx_int_t
-ngx_http_urlstore_feed_next(ngx_http_request_t *r,
+ngx_http_urlstore_feed_next(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_feed_t *feed)
 {
-    uint32_t                  number;
-    ngx_http_urlstore_ctx_t  *ctx;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    uint32_t  number;
 
     while (feed->left) {
 
@@ -269,7 +262,7 @@ ngx_http_urlstore_feed_next(ngx_http_request_t *r,
             continue;
         }
 
-        if (ngx_http_urlstore_feed_call(r, feed) == NGX_OK) {
+        if (ngx_http_urlstore_feed_call(ctx->r, feed) == NGX_OK) {
             return NGX_AGAIN;
         }
 
@@ -278,7 +271,7 @@ ngx_http_urlstore_feed_next(ngx_http_request_t *r,
         }
     }
 
-    return ngx_http_urlstore_feed_end(r, feed);
+    return ngx_http_urlstore_feed_end(ctx, feed);
 }
 
 
@@ -295,13 +288,9 @@ ngx_http_urlstore_feed_fits(ngx_http_urlstore_feed_t *feed, uint64_t id)
 
 
 static ngx_int_t
-ngx_http_urlstore_feed_line(ngx_http_request_t *r,
+ngx_http_urlstore_feed_line(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_feed_t *feed, const us_wire_line_t *line)
 {
-    ngx_http_urlstore_ctx_t  *ctx;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
     if (ngx_http_urlstore_out_room(&ctx->out, 128
                                    + us_json_quoted_max(line->text.len))
         != NGX_OK)
@@ -324,14 +313,14 @@ ngx_http_urlstore_feed_line(ngx_http_request_t *r,
  */
 
 static ngx_int_t
-ngx_http_urlstore_feed_lines(ngx_http_request_t *r,
+ngx_http_urlstore_feed_lines(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_feed_t *feed)
 {
-    size_t              len;
-    us_str_t            text;
-    uint64_t            from, next, shown, *local;
-    us_wire_line_t      line;
-    us_wire_columns_t   columns;
+    size_t             len;
+    us_str_t           text;
+    uint64_t           from, next, shown, *local;
+    us_wire_line_t     line;
+    us_wire_columns_t  columns;
 
     ngx_memzero(&columns, sizeof(us_wire_columns_t));
     columns.urls = 1;
@@ -350,7 +339,7 @@ ngx_http_urlstore_feed_lines(ngx_http_request_t *r,
             break;
         }
 
-        if (ngx_http_urlstore_feed_line(r, feed, &line) != NGX_OK) {
+        if (ngx_http_urlstore_feed_line(ctx, feed, &line) != NGX_OK) {
             return NGX_ERROR;
         }
 
@@ -396,26 +385,24 @@ ngx_http_urlstore_feed_lines(ngx_http_request_t *r,
 /* of the fan: the call has ended, if there was one so far */
 
 static ngx_int_t
-ngx_http_urlstore_feed_done(ngx_http_request_t *r)
+ngx_http_urlstore_feed_done(ngx_http_urlstore_ctx_t *ctx)
 {
     ngx_int_t                  rc;
-    ngx_http_urlstore_ctx_t   *ctx;
     ngx_http_urlstore_call_t  *call;
     ngx_http_urlstore_feed_t  *feed;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
     feed = ctx->data;
     call = feed->fan->calls;
 
     if (feed->asked == 0) {
-        return ngx_http_urlstore_feed_next(r, feed);
+        return ngx_http_urlstore_feed_next(ctx, feed);
     }
 
     if (feed->list.shown == 0 && ngx_http_urlstore_call_problem(call)) {
-        return ngx_http_urlstore_relay_reply(r, call);
+        return ngx_http_urlstore_relay_reply(ctx, call);
     }
 
-    rc = call->status == NGX_HTTP_OK ? ngx_http_urlstore_feed_lines(r, feed)
+    rc = call->status == NGX_HTTP_OK ? ngx_http_urlstore_feed_lines(ctx, feed)
                                      : NGX_DECLINED;
 
     if (rc == NGX_DECLINED) {
@@ -423,7 +410,7 @@ ngx_http_urlstore_feed_done(ngx_http_request_t *r)
         rc = ngx_http_urlstore_feed_lost(feed);
     }
 
-    return rc == NGX_OK ? ngx_http_urlstore_feed_next(r, feed)
+    return rc == NGX_OK ? ngx_http_urlstore_feed_next(ctx, feed)
                         : NGX_HTTP_INTERNAL_SERVER_ERROR;
 }
 
@@ -463,7 +450,7 @@ ngx_http_urlstore_feed_select(ngx_http_request_t *r,
 
 
 static ngx_int_t
-ngx_http_urlstore_feed_cursor(ngx_http_request_t *r,
+ngx_http_urlstore_feed_cursor(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_feed_t *feed, ngx_str_t *value)
 {
     ngx_str_t       bytes;
@@ -473,7 +460,7 @@ ngx_http_urlstore_feed_cursor(ngx_http_request_t *r,
 
     if (value->len <= NGX_HTTP_URLSTORE_CURSOR) {
 
-        bytes.data = ngx_pnalloc(r->pool,
+        bytes.data = ngx_pnalloc(ctx->r->pool,
                                  ngx_base64_decoded_length(value->len));
         if (bytes.data == NULL) {
             return NGX_HTTP_INTERNAL_SERVER_ERROR;
@@ -486,7 +473,7 @@ ngx_http_urlstore_feed_cursor(ngx_http_request_t *r,
     }
 
     if (rc != US_CURSOR_OK) {
-        return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
+        return ngx_http_urlstore_problem(ctx, NGX_HTTP_BAD_REQUEST, NULL,
                                          rc == US_CURSOR_OTHER
                                          ? "the \"cursor\" is of another "
                                            "cluster"
@@ -511,7 +498,7 @@ ngx_http_urlstore_feed_cursor(ngx_http_request_t *r,
 /* where it begins */
 
 static ngx_int_t
-ngx_http_urlstore_feed_from(ngx_http_request_t *r,
+ngx_http_urlstore_feed_from(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_feed_t *feed)
 {
     int        shard;
@@ -520,13 +507,13 @@ ngx_http_urlstore_feed_from(ngx_http_request_t *r,
     ngx_str_t  value;
 
     id = 0;
-    rc = ngx_http_urlstore_urls_number(r, "from", 0, &id);
+    rc = ngx_http_urlstore_urls_number(ctx, "from", 0, &id);
 
     if (rc != NGX_DECLINED) {
         return rc;
     }
 
-    rc = ngx_http_urlstore_arg(r, "cursor", &value);
+    rc = ngx_http_urlstore_arg(ctx->r, "cursor", &value);
 
     if (rc == NGX_ERROR) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
@@ -535,13 +522,13 @@ ngx_http_urlstore_feed_from(ngx_http_request_t *r,
     if (rc == NGX_OK) {
 
         if (id) {
-            return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
+            return ngx_http_urlstore_problem(ctx, NGX_HTTP_BAD_REQUEST, NULL,
                                              "the query has \"from\" and "
                                              "\"cursor\"; one of them is "
                                              "allowed");
         }
 
-        return ngx_http_urlstore_feed_cursor(r, feed, &value);
+        return ngx_http_urlstore_feed_cursor(ctx, feed, &value);
     }
 
     feed->left = feed->map->nshards;
@@ -551,7 +538,7 @@ ngx_http_urlstore_feed_from(ngx_http_request_t *r,
     }
 
     if (id >> US_SHARD_SHIFT >= US_SHARDS) {
-        return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
+        return ngx_http_urlstore_problem(ctx, NGX_HTTP_BAD_REQUEST, NULL,
                                          "invalid \"from\" %uL; no shard can "
                                          "have given that id", id);
     }
@@ -559,7 +546,7 @@ ngx_http_urlstore_feed_from(ngx_http_request_t *r,
     shard = us_map_shard(feed->map, id >> US_SHARD_SHIFT);
 
     if (shard == -1) {
-        return ngx_http_urlstore_route_absent(r, NULL,
+        return ngx_http_urlstore_route_absent(ctx, NULL,
                                               "the map of this router has no "
                                               "shard %uL",
                                               id >> US_SHARD_SHIFT);
@@ -577,25 +564,25 @@ ngx_http_urlstore_feed_from(ngx_http_request_t *r,
 /* NGX_DECLINED: go on; else the reply has been sent */
 
 static ngx_int_t
-ngx_http_urlstore_feed_args(ngx_http_request_t *r,
+ngx_http_urlstore_feed_args(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_feed_t *feed)
 {
     ngx_int_t  rc;
 
     feed->limit = 1000;
 
-    rc = ngx_http_urlstore_urls_number(r, "limit", 1, &feed->limit);
+    rc = ngx_http_urlstore_urls_number(ctx, "limit", 1, &feed->limit);
 
     if (rc != NGX_DECLINED) {
         return rc;
     }
 
     feed->limit = ngx_min(feed->limit, NGX_HTTP_URLSTORE_EXAMINE);
-    feed->list.times = ngx_http_urlstore_flag(r, "times");
+    feed->list.times = ngx_http_urlstore_flag(ctx->r, "times");
 
-    rc = ngx_http_urlstore_feed_select(r, feed);
+    rc = ngx_http_urlstore_feed_select(ctx->r, feed);
 
-    return rc == NGX_DECLINED ? ngx_http_urlstore_feed_from(r, feed) : rc;
+    return rc == NGX_DECLINED ? ngx_http_urlstore_feed_from(ctx, feed) : rc;
 }
 
 
@@ -626,14 +613,15 @@ ngx_http_urlstore_feed_begin(ngx_http_urlstore_feed_t *feed)
 
 
 ngx_int_t
-ngx_http_urlstore_route_urls(ngx_http_request_t *r)
+ngx_http_urlstore_route_urls(ngx_http_urlstore_ctx_t *ctx)
 {
     ngx_int_t                      rc;
-    ngx_http_urlstore_ctx_t       *ctx;
+    ngx_http_request_t            *r;
     ngx_http_urlstore_feed_t      *feed;
     ngx_http_urlstore_loc_conf_t  *ulcf;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    r = ctx->r;
+
     ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
 
     feed = ngx_pcalloc(r->pool, sizeof(ngx_http_urlstore_feed_t));
@@ -648,7 +636,7 @@ ngx_http_urlstore_route_urls(ngx_http_request_t *r)
     ctx->data = feed;
     feed->max = ulcf->max_reply;
 
-    feed->fan = ngx_http_urlstore_fan(r, &rc);
+    feed->fan = ngx_http_urlstore_fan(ctx, &rc);
 
     if (feed->fan == NULL) {
         return rc;
@@ -657,13 +645,13 @@ ngx_http_urlstore_route_urls(ngx_http_request_t *r)
     feed->map = feed->fan->map;
     feed->fan->done = ngx_http_urlstore_feed_done;
 
-    rc = ngx_http_urlstore_feed_args(r, feed);
+    rc = ngx_http_urlstore_feed_args(ctx, feed);
 
     if (rc != NGX_DECLINED) {
         return rc;
     }
 
-    ngx_http_urlstore_accept(r, US_FORMAT_TEXT);
+    ngx_http_urlstore_accept(ctx, US_FORMAT_TEXT);
     feed->list.format = ctx->format;
 
     if (ngx_http_urlstore_fan_calls(feed->fan, 1) != NGX_OK

@@ -105,15 +105,13 @@ ngx_http_urlstore_ids_put(ngx_http_request_t *r, ngx_http_urlstore_out_t *out,
 /* a slice of the reply; what the client has written is shown up to ids->buf */
 
 static ngx_int_t
-ngx_http_urlstore_ids_produce(ngx_http_request_t *r,
+ngx_http_urlstore_ids_produce(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_out_t *out)
 {
     us_str_t                    text, id;
     ngx_buf_t                  *b;
-    ngx_http_urlstore_ctx_t    *ctx;
     ngx_http_urlstore_shown_t  *shown;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
     shown = ctx->data;
 
     if (ngx_http_urlstore_out_room(out, US_LIST_END) != NGX_OK) {
@@ -140,7 +138,7 @@ ngx_http_urlstore_ids_produce(ngx_http_request_t *r,
             (void) us_list_cut(&text, &id);
             b->pos = b->last - text.len;
 
-            if (ngx_http_urlstore_ids_put(r, out, shown, id) != NGX_OK) {
+            if (ngx_http_urlstore_ids_put(ctx->r, out, shown, id) != NGX_OK) {
                 return NGX_ERROR;
             }
         }
@@ -159,17 +157,17 @@ ngx_http_urlstore_ids_produce(ngx_http_request_t *r,
 /* of the rounds */
 
 static ngx_int_t
-ngx_http_urlstore_ids_done(ngx_http_request_t *r)
+ngx_http_urlstore_ids_done(ngx_http_urlstore_ctx_t *ctx)
 {
     size_t                       i, absent;
     us_scatter_t                *s;
     ngx_http_urlstore_rounds_t  *rounds;
 
-    rounds = ngx_http_urlstore_rounds_of(r);
+    rounds = ngx_http_urlstore_rounds_of(ctx->r);
     s = &rounds->s;
 
     if (rounds->over) {
-        return ngx_http_urlstore_problem(r, NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
+        return ngx_http_urlstore_problem(ctx, NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
                                          NULL, "the URLs have more than %uz "
                                          "bytes (urlstore_max_reply): ask for "
                                          "fewer ids", rounds->limit);
@@ -183,20 +181,22 @@ ngx_http_urlstore_ids_done(ngx_http_request_t *r)
         return ngx_http_urlstore_rounds_none(rounds);
     }
 
-    return ngx_http_urlstore_stream(r, ngx_http_urlstore_ids_produce);
+    return ngx_http_urlstore_stream(ctx, ngx_http_urlstore_ids_produce);
 }
 
 
 static ngx_int_t
-ngx_http_urlstore_route_ids(ngx_http_request_t *r, ngx_chain_t *ids)
+ngx_http_urlstore_route_ids(ngx_http_urlstore_ctx_t *ctx, ngx_chain_t *ids)
 {
     ngx_int_t                      rc;
-    ngx_http_urlstore_ctx_t       *ctx;
+    ngx_http_request_t            *r;
     ngx_http_urlstore_shown_t     *shown;
     ngx_http_urlstore_rounds_t    *rounds;
     ngx_http_urlstore_loc_conf_t  *ulcf;
 
-    rounds = ngx_http_urlstore_rounds_create(r, US_SCATTER_BY_ID, &rc);
+    r = ctx->r;
+
+    rounds = ngx_http_urlstore_rounds_create(ctx, US_SCATTER_BY_ID, &rc);
 
     if (rounds == NULL) {
         return rc;
@@ -210,7 +210,6 @@ ngx_http_urlstore_route_ids(ngx_http_request_t *r, ngx_chain_t *ids)
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
     ctx->data = shown;
     shown->ids = ids;
 
@@ -236,12 +235,12 @@ ngx_http_urlstore_route_ids(ngx_http_request_t *r, ngx_chain_t *ids)
 /* of the fan */
 
 static ngx_int_t
-ngx_http_urlstore_relay_done(ngx_http_request_t *r)
+ngx_http_urlstore_relay_done(ngx_http_urlstore_ctx_t *ctx)
 {
     ngx_http_urlstore_fan_t   *fan;
     ngx_http_urlstore_call_t  *call;
 
-    fan = ngx_http_get_module_ctx(r, ngx_http_urlstore_route_module);
+    fan = ngx_http_get_module_ctx(ctx->r, ngx_http_urlstore_route_module);
     call = fan->calls;
 
     if (call->status != 0 && call->status != NGX_HTTP_URLSTORE_MISDIRECTED
@@ -249,29 +248,29 @@ ngx_http_urlstore_relay_done(ngx_http_request_t *r)
             || call->status == NGX_HTTP_SERVICE_UNAVAILABLE
             || call->status == NGX_HTTP_INSUFFICIENT_STORAGE))
     {
-        return ngx_http_urlstore_relay_reply(r, call);
+        return ngx_http_urlstore_relay_reply(ctx, call);
     }
 
     ngx_http_urlstore_call_log(call, 1);
 
     return ngx_http_urlstore_call_unsure(call)
-           ? ngx_http_urlstore_route_unknown(r,
+           ? ngx_http_urlstore_route_unknown(ctx,
                                      call->map->shards[call->shard].number)
-           : ngx_http_urlstore_route_silent(r,
+           : ngx_http_urlstore_route_silent(ctx,
                                      call->map->shards[call->shard].number);
 }
 
 
 static ngx_int_t
-ngx_http_urlstore_relay(ngx_http_request_t *r, ngx_http_urlstore_fan_t *fan,
-    ngx_uint_t shard)
+ngx_http_urlstore_relay(ngx_http_urlstore_ctx_t *ctx,
+    ngx_http_urlstore_fan_t *fan, ngx_uint_t shard)
 {
     u_char                    *p;
     ngx_str_t                 *accept;
-    ngx_http_urlstore_ctx_t   *ctx;
+    ngx_http_request_t        *r;
     ngx_http_urlstore_call_t  *call;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+    r = ctx->r;
 
     p = ngx_pnalloc(r->pool, sizeof("/url/?") + NGX_INT64_LEN + r->args.len);
 
@@ -304,27 +303,24 @@ ngx_http_urlstore_relay(ngx_http_request_t *r, ngx_http_urlstore_fan_t *fan,
 
 
 ngx_int_t
-ngx_http_urlstore_route_url(ngx_http_request_t *r)
+ngx_http_urlstore_route_url(ngx_http_urlstore_ctx_t *ctx)
 {
     int                       shard;
     uint64_t                  id;
     ngx_int_t                 rc;
     us_id_rc_t                known;
-    ngx_http_urlstore_ctx_t  *ctx;
     ngx_http_urlstore_fan_t  *fan;
 
-    rc = ngx_http_urlstore_ids(r, ngx_http_urlstore_route_ids);
+    rc = ngx_http_urlstore_ids(ctx, ngx_http_urlstore_route_ids);
 
     if (rc != NGX_DECLINED) {
         return rc;
     }
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
     known = us_id_parse(ngx_http_urlstore_str(&ctx->tail), &id);
 
     if (known == US_ID_BAD) {
-        return ngx_http_urlstore_problem(r, NGX_HTTP_BAD_REQUEST, NULL,
+        return ngx_http_urlstore_problem(ctx, NGX_HTTP_BAD_REQUEST, NULL,
                                          NGX_HTTP_URLSTORE_NO_ID,
                                          ngx_min(ctx->tail.len,
                                                  NGX_HTTP_URLSTORE_SHOWN),
@@ -332,14 +328,14 @@ ngx_http_urlstore_route_url(ngx_http_request_t *r)
     }
 
     if (known == US_ID_NEVER || id >> US_SHARD_SHIFT >= US_SHARDS) {
-        return ngx_http_urlstore_problem(r, NGX_HTTP_NOT_FOUND, NULL,
+        return ngx_http_urlstore_problem(ctx, NGX_HTTP_NOT_FOUND, NULL,
                                          "the id %*s was not given yet",
                                          ngx_min(ctx->tail.len,
                                                  NGX_HTTP_URLSTORE_SHOWN),
                                          ctx->tail.data);
     }
 
-    rc = ngx_http_discard_request_body(r);
+    rc = ngx_http_discard_request_body(ctx->r);
 
     if (rc != NGX_OK) {
         return rc;
@@ -347,7 +343,7 @@ ngx_http_urlstore_route_url(ngx_http_request_t *r)
 
     ctx->id = id;
 
-    fan = ngx_http_urlstore_fan(r, &rc);
+    fan = ngx_http_urlstore_fan(ctx, &rc);
 
     if (fan == NULL) {
         return rc;
@@ -359,28 +355,26 @@ ngx_http_urlstore_route_url(ngx_http_request_t *r)
 
         /* the map may be old */
 
-        return ngx_http_urlstore_route_absent(r, NULL,
+        return ngx_http_urlstore_route_absent(ctx, NULL,
                                               "the map of this router has no "
                                               "shard %uL",
                                               id >> US_SHARD_SHIFT);
     }
 
-    return ngx_http_urlstore_relay(r, fan, shard);
+    return ngx_http_urlstore_relay(ctx, fan, shard);
 }
 
 
 /* of the rounds */
 
 static ngx_int_t
-ngx_http_urlstore_prefix_done(ngx_http_request_t *r)
+ngx_http_urlstore_prefix_done(ngx_http_urlstore_ctx_t *ctx)
 {
     size_t                       i;
     us_scatter_item_t           *item;
-    ngx_http_urlstore_ctx_t     *ctx;
     ngx_http_urlstore_rounds_t  *rounds;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-    rounds = ngx_http_urlstore_rounds_of(r);
+    rounds = ngx_http_urlstore_rounds_of(ctx->r);
 
     for (i = 0; i < rounds->s.n; i++) {
         item = &rounds->s.items[i];
@@ -391,16 +385,16 @@ ngx_http_urlstore_prefix_done(ngx_http_request_t *r)
 
         if (item->status == US_ANSWER_SEEN) {
             ctx->id = item->id;
-            return ngx_http_urlstore_prefix_answer(r, &item->text);
+            return ngx_http_urlstore_prefix_answer(ctx, &item->text);
         }
     }
 
-    return ngx_http_urlstore_prefix_answer(r, NULL);
+    return ngx_http_urlstore_prefix_answer(ctx, NULL);
 }
 
 
 ngx_int_t
-ngx_http_urlstore_route_prefix(ngx_http_request_t *r)
+ngx_http_urlstore_route_prefix(ngx_http_urlstore_ctx_t *ctx)
 {
     us_str_t                     cuts[US_CANON_CUTS];
     ngx_int_t                    rc;
@@ -408,7 +402,7 @@ ngx_http_urlstore_route_prefix(ngx_http_request_t *r)
     us_canon_t                   canon;
     ngx_http_urlstore_rounds_t  *rounds;
 
-    rc = ngx_http_urlstore_one_url(r, NULL, &canon);
+    rc = ngx_http_urlstore_one_url(ctx, NULL, &canon);
 
     if (rc != NGX_DECLINED) {
         return rc;
@@ -418,7 +412,7 @@ ngx_http_urlstore_route_prefix(ngx_http_request_t *r)
 
     n = us_canon_cuts(&canon, cuts);
 
-    rounds = ngx_http_urlstore_rounds_create(r, US_SCATTER_SEEN, &rc);
+    rounds = ngx_http_urlstore_rounds_create(ctx, US_SCATTER_SEEN, &rc);
 
     if (rounds == NULL) {
         return rc;
@@ -509,18 +503,16 @@ ngx_http_urlstore_site_counts(ngx_http_urlstore_fan_t *fan, uint64_t *urls,
 /* what the oldest answers, with the numbers of all */
 
 static ngx_int_t
-ngx_http_urlstore_site_reply(ngx_http_request_t *r,
+ngx_http_urlstore_site_reply(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_fan_t *fan, ngx_uint_t oldest)
 {
-    u_char                   *end;
-    us_str_t                  text;
-    uint64_t                  n, urls, last;
-    ngx_http_urlstore_ctx_t  *ctx;
+    u_char   *end;
+    us_str_t  text;
+    uint64_t  n, urls, last;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
     text = fan->calls[oldest].text;
 
-    if (ngx_http_urlstore_out_init(&ctx->out, r->pool, text.len + 64)
+    if (ngx_http_urlstore_out_init(&ctx->out, ctx->r->pool, text.len + 64)
         != NGX_OK)
     {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
@@ -548,26 +540,26 @@ ngx_http_urlstore_site_reply(ngx_http_request_t *r,
         ctx->out.pos = us_put(ctx->out.pos, "}\n");
     }
 
-    return ngx_http_urlstore_send(r);
+    return ngx_http_urlstore_send(ctx);
 }
 
 
 /* of the fan */
 
 static ngx_int_t
-ngx_http_urlstore_site_done(ngx_http_request_t *r)
+ngx_http_urlstore_site_done(ngx_http_urlstore_ctx_t *ctx)
 {
     ngx_uint_t                 i;
     ngx_http_urlstore_fan_t   *fan;
     ngx_http_urlstore_call_t  *call;
 
-    fan = ngx_http_get_module_ctx(r, ngx_http_urlstore_route_module);
+    fan = ngx_http_get_module_ctx(ctx->r, ngx_http_urlstore_route_module);
 
     for (i = fan->n; i; i--) {
         call = &fan->calls[i - 1];
 
         if (call->status == NGX_HTTP_OK) {
-            return ngx_http_urlstore_site_reply(r, fan, i - 1);
+            return ngx_http_urlstore_site_reply(ctx, fan, i - 1);
         }
 
         if (call->status == NGX_HTTP_NOT_FOUND) {
@@ -575,30 +567,27 @@ ngx_http_urlstore_site_done(ngx_http_request_t *r)
         }
 
         if (ngx_http_urlstore_call_problem(call)) {
-            return ngx_http_urlstore_relay_reply(r, call);
+            return ngx_http_urlstore_relay_reply(ctx, call);
         }
 
         ngx_http_urlstore_call_log(call, 1);
 
-        return ngx_http_urlstore_route_silent(r,
+        return ngx_http_urlstore_route_silent(ctx,
                                       call->map->shards[call->shard].number);
     }
 
-    return ngx_http_urlstore_site_missing(r);
+    return ngx_http_urlstore_site_missing(ctx);
 }
 
 
 /* the host as the client spells it */
 
 static ngx_int_t
-ngx_http_urlstore_site_path(ngx_http_request_t *r, ngx_str_t *path)
+ngx_http_urlstore_site_path(ngx_http_urlstore_ctx_t *ctx, ngx_str_t *path)
 {
-    u_char                   *p;
-    ngx_http_urlstore_ctx_t  *ctx;
+    u_char  *p;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
-    p = ngx_pnalloc(r->pool, sizeof("/site/") + 3 * ctx->tail.len);
+    p = ngx_pnalloc(ctx->r->pool, sizeof("/site/") + 3 * ctx->tail.len);
     if (p == NULL) {
         return NGX_ERROR;
     }
@@ -614,31 +603,31 @@ ngx_http_urlstore_site_path(ngx_http_request_t *r, ngx_str_t *path)
 
 
 ngx_int_t
-ngx_http_urlstore_route_site(ngx_http_request_t *r)
+ngx_http_urlstore_route_site(ngx_http_urlstore_ctx_t *ctx)
 {
-    us_str_t                    key;
-    ngx_int_t                   rc;
-    ngx_str_t                   path;
-    ngx_uint_t                  i;
-    const us_owners_t          *owners;
-    ngx_http_urlstore_fan_t    *fan;
-    ngx_http_urlstore_call_t   *call;
-    u_char                      buf[US_SLOT_FRONT];
+    us_str_t                   key;
+    ngx_int_t                  rc;
+    ngx_str_t                  path;
+    ngx_uint_t                 i;
+    const us_owners_t         *owners;
+    ngx_http_urlstore_fan_t   *fan;
+    ngx_http_urlstore_call_t  *call;
+    u_char                     buf[US_SLOT_FRONT];
 
-    rc = ngx_http_urlstore_site_named(r, &key);
+    rc = ngx_http_urlstore_site_named(ctx, &key);
 
     if (rc != NGX_DECLINED) {
         return rc;
     }
 
-    fan = ngx_http_urlstore_fan(r, &rc);
+    fan = ngx_http_urlstore_fan(ctx, &rc);
 
     if (fan == NULL) {
         return rc;
     }
 
     if (fan->map->key != US_KEY_SITE) {
-        return ngx_http_urlstore_route_sites(r, "site");
+        return ngx_http_urlstore_route_sites(ctx, "site");
     }
 
     owners = us_map_owners(fan->map, us_slot_front(key, buf));
@@ -646,7 +635,7 @@ ngx_http_urlstore_route_site(ngx_http_request_t *r)
 
     /* the oldest is the last one */
 
-    if (ngx_http_urlstore_site_path(r, &path) != NGX_OK
+    if (ngx_http_urlstore_site_path(ctx, &path) != NGX_OK
         || ngx_http_urlstore_fan_calls(fan, owners->nformer + 1) != NGX_OK)
     {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;

@@ -113,7 +113,7 @@ ngx_http_urlstore_rounds_begin(ngx_http_urlstore_rounds_t *rounds)
 
     fan = rounds->fan;
 
-    rounds->bodies = ngx_pcalloc(fan->r->pool, rounds->s.nlanes
+    rounds->bodies = ngx_pcalloc(fan->ctx->r->pool, rounds->s.nlanes
                                              * sizeof(ngx_http_urlstore_out_t));
 
     if (rounds->bodies == NULL
@@ -132,7 +132,7 @@ ngx_http_urlstore_rounds_begin(ngx_http_urlstore_rounds_t *rounds)
         call->reads = lane->ask || rounds->s.action == US_SCATTER_SEEN
                       || rounds->s.lists;
 
-        if (ngx_http_urlstore_out_init(&rounds->bodies[i], fan->r->pool, 0)
+        if (ngx_http_urlstore_out_init(&rounds->bodies[i], fan->ctx->r->pool, 0)
             != NGX_OK)
         {
             return NGX_ERROR;
@@ -162,14 +162,14 @@ ngx_http_urlstore_rounds_remap(ngx_http_urlstore_rounds_t *rounds)
 
     rounds->remaps++;
 
-    ctx = ngx_http_get_module_ctx(rounds->fan->r, ngx_http_urlstore_module);
+    ctx = rounds->fan->ctx;
     cluster = ctx->zone->own;
 
     /* even if the file was looked at a moment ago */
 
     cluster->looked = 0;
 
-    map = ngx_http_urlstore_cluster_hold(cluster, rounds->fan->r->pool);
+    map = ngx_http_urlstore_cluster_hold(cluster, rounds->fan->ctx->r->pool);
 
     if (map == NULL || map->version <= rounds->s.map->version) {
         return NGX_DECLINED;
@@ -184,13 +184,13 @@ ngx_http_urlstore_rounds_remap(ngx_http_urlstore_rounds_t *rounds)
 /* of the fan: rounds until one has calls under way, or all is answered */
 
 static ngx_int_t
-ngx_http_urlstore_rounds_next(ngx_http_request_t *r)
+ngx_http_urlstore_rounds_next(ngx_http_urlstore_ctx_t *ctx)
 {
     int                          rc;
     ngx_int_t                    again;
     ngx_http_urlstore_rounds_t  *rounds;
 
-    rounds = ngx_http_urlstore_rounds_of(r);
+    rounds = ngx_http_urlstore_rounds_of(ctx->r);
 
     for ( ;; ) {
         rc = us_scatter_round(&rounds->s);
@@ -215,7 +215,7 @@ ngx_http_urlstore_rounds_next(ngx_http_request_t *r)
         again = ngx_http_urlstore_rounds_remap(rounds);
 
         if (again == NGX_DECLINED) {
-            return rounds->done(r);
+            return rounds->done(ctx);
         }
 
         if (again != NGX_OK) {
@@ -300,14 +300,14 @@ ngx_http_urlstore_rounds_ended(ngx_http_urlstore_fan_t *fan,
 
 
 ngx_http_urlstore_rounds_t *
-ngx_http_urlstore_rounds_create(ngx_http_request_t *r,
+ngx_http_urlstore_rounds_create(ngx_http_urlstore_ctx_t *ctx,
     us_scatter_action_t action, ngx_int_t *rc)
 {
     ngx_pool_cleanup_t          *cln;
     ngx_http_urlstore_fan_t     *fan;
     ngx_http_urlstore_rounds_t  *rounds;
 
-    fan = ngx_http_urlstore_fan(r, rc);
+    fan = ngx_http_urlstore_fan(ctx, rc);
 
     if (fan == NULL) {
         return NULL;
@@ -315,7 +315,8 @@ ngx_http_urlstore_rounds_create(ngx_http_request_t *r,
 
     *rc = NGX_HTTP_INTERNAL_SERVER_ERROR;
 
-    cln = ngx_pool_cleanup_add(r->pool, sizeof(ngx_http_urlstore_rounds_t));
+    cln = ngx_pool_cleanup_add(ctx->r->pool,
+                               sizeof(ngx_http_urlstore_rounds_t));
     if (cln == NULL) {
         return NULL;
     }
@@ -368,7 +369,7 @@ ngx_http_urlstore_rounds_none(ngx_http_urlstore_rounds_t *rounds)
     for (i = rounds->s.n; i; i--) {
 
         if (rounds->s.items[i - 1].unsure) {
-            return ngx_http_urlstore_route_unknown(rounds->fan->r,
+            return ngx_http_urlstore_route_unknown(rounds->fan->ctx,
                                                rounds->s.items[i - 1].number);
         }
 
@@ -378,7 +379,8 @@ ngx_http_urlstore_rounds_none(ngx_http_urlstore_rounds_t *rounds)
     }
 
     if (rounds->refusal.status) {
-        return ngx_http_urlstore_relay_reply(rounds->fan->r, &rounds->refusal);
+        return ngx_http_urlstore_relay_reply(rounds->fan->ctx,
+                                             &rounds->refusal);
     }
 
     if (item == NULL) {
@@ -386,14 +388,14 @@ ngx_http_urlstore_rounds_none(ngx_http_urlstore_rounds_t *rounds)
     }
 
     if (item->moved && !item->lost) {
-        members = rounds->fan->r->method == NGX_HTTP_POST
+        members = rounds->fan->ctx->r->method == NGX_HTTP_POST
                   ? "\"processed\":0,\"reason\":\"moved\""
                   : "\"reason\":\"moved\"";
 
-        return ngx_http_urlstore_route_absent(rounds->fan->r, members,
+        return ngx_http_urlstore_route_absent(rounds->fan->ctx, members,
                                               "no shard owns these URLs by "
                                               "the map that this router has");
     }
 
-    return ngx_http_urlstore_route_silent(rounds->fan->r, item->number);
+    return ngx_http_urlstore_route_silent(rounds->fan->ctx, item->number);
 }

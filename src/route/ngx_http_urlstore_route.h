@@ -70,7 +70,7 @@ typedef enum {
  */
 
 typedef struct {
-    ngx_http_request_t             *r;        /* of the client */
+    ngx_http_urlstore_ctx_t        *ctx;      /* of the client's request */
     const us_map_t                 *map;
     ngx_uint_t                      shard;    /* index in it */
     ngx_uint_t                      method;   /* GET, POST or DELETE */
@@ -124,7 +124,7 @@ typedef struct {
 typedef struct ngx_http_urlstore_fan_s  ngx_http_urlstore_fan_t;
 
 struct ngx_http_urlstore_fan_s {
-    ngx_http_request_t             *r;
+    ngx_http_urlstore_ctx_t        *ctx;
     const us_map_t                 *map;      /* as it was at first */
     ngx_http_urlstore_call_t       *calls;
     ngx_uint_t                      n;
@@ -166,7 +166,7 @@ typedef struct {
  * A fan for a request, without calls, by the map of the cluster as it is now.
  * NULL: the reply has been sent, and *rc is the request's result.
  */
-ngx_http_urlstore_fan_t *ngx_http_urlstore_fan(ngx_http_request_t *r,
+ngx_http_urlstore_fan_t *ngx_http_urlstore_fan(ngx_http_urlstore_ctx_t *ctx,
     ngx_int_t *rc);
 
 /* n calls in the place of those that there are: GET, by fan->map */
@@ -181,19 +181,19 @@ ngx_int_t ngx_http_urlstore_fan_call(ngx_http_urlstore_fan_t *fan,
 ngx_int_t ngx_http_urlstore_fan_wait(ngx_http_urlstore_fan_t *fan);
 
 /* 400: a cluster with the key "url" knows no sites; what: the argument */
-ngx_int_t ngx_http_urlstore_route_sites(ngx_http_request_t *r,
+ngx_int_t ngx_http_urlstore_route_sites(ngx_http_urlstore_ctx_t *ctx,
     const char *what);
 
 /* 503 with Retry-After; members as ngx_http_urlstore_problem() has them */
-ngx_int_t ngx_http_urlstore_route_absent(ngx_http_request_t *r,
+ngx_int_t ngx_http_urlstore_route_absent(ngx_http_urlstore_ctx_t *ctx,
     const char *members, const char *fmt, ...);
 
 /* the same: the shard of this number does not answer, and has done nothing */
-ngx_int_t ngx_http_urlstore_route_silent(ngx_http_request_t *r,
+ngx_int_t ngx_http_urlstore_route_silent(ngx_http_urlstore_ctx_t *ctx,
     ngx_uint_t number);
 
 /* 504 with Retry-After: it may have done what it was asked */
-ngx_int_t ngx_http_urlstore_route_unknown(ngx_http_request_t *r,
+ngx_int_t ngx_http_urlstore_route_unknown(ngx_http_urlstore_ctx_t *ctx,
     ngx_uint_t number);
 
 /*
@@ -201,19 +201,19 @@ ngx_int_t ngx_http_urlstore_route_unknown(ngx_http_request_t *r,
  * reply is the client's.
  */
 ngx_uint_t ngx_http_urlstore_call_problem(ngx_http_urlstore_call_t *call);
-ngx_int_t ngx_http_urlstore_relay_reply(ngx_http_request_t *r,
+ngx_int_t ngx_http_urlstore_relay_reply(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_call_t *call);
 
 /* handlers of endpoints */
 
-ngx_int_t ngx_http_urlstore_route_mark(ngx_http_request_t *r);
-ngx_int_t ngx_http_urlstore_route_url(ngx_http_request_t *r);
-ngx_int_t ngx_http_urlstore_route_urls(ngx_http_request_t *r);
-ngx_int_t ngx_http_urlstore_route_prefix(ngx_http_request_t *r);
-ngx_int_t ngx_http_urlstore_route_site(ngx_http_request_t *r);
-ngx_int_t ngx_http_urlstore_route_health(ngx_http_request_t *r);
-ngx_int_t ngx_http_urlstore_route_stats(ngx_http_request_t *r);
-ngx_int_t ngx_http_urlstore_route_metrics(ngx_http_request_t *r);
+ngx_int_t ngx_http_urlstore_route_mark(ngx_http_urlstore_ctx_t *ctx);
+ngx_int_t ngx_http_urlstore_route_url(ngx_http_urlstore_ctx_t *ctx);
+ngx_int_t ngx_http_urlstore_route_urls(ngx_http_urlstore_ctx_t *ctx);
+ngx_int_t ngx_http_urlstore_route_prefix(ngx_http_urlstore_ctx_t *ctx);
+ngx_int_t ngx_http_urlstore_route_site(ngx_http_urlstore_ctx_t *ctx);
+ngx_int_t ngx_http_urlstore_route_health(ngx_http_urlstore_ctx_t *ctx);
+ngx_int_t ngx_http_urlstore_route_stats(ngx_http_urlstore_ctx_t *ctx);
+ngx_int_t ngx_http_urlstore_route_metrics(ngx_http_urlstore_ctx_t *ctx);
 
 /* ngx_http_urlstore_scatter.c: of a batch, see ngx_http_urlstore_kind_t */
 
@@ -247,7 +247,7 @@ void ngx_http_urlstore_call_log(ngx_http_urlstore_call_t *call,
  * it is now.  NULL: the reply has been sent, and *rc is the request's result.
  */
 ngx_http_urlstore_rounds_t *ngx_http_urlstore_rounds_create(
-    ngx_http_request_t *r, us_scatter_action_t action, ngx_int_t *rc);
+    ngx_http_urlstore_ctx_t *ctx, us_scatter_action_t action, ngx_int_t *rc);
 
 /* those of a request */
 ngx_http_urlstore_rounds_t *ngx_http_urlstore_rounds_of(ngx_http_request_t *r);

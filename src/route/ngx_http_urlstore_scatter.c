@@ -53,11 +53,11 @@ typedef struct {
 /* POST and DELETE /mark/NAME: the shards know the marks */
 
 ngx_int_t
-ngx_http_urlstore_route_mark(ngx_http_request_t *r)
+ngx_http_urlstore_route_mark(ngx_http_urlstore_ctx_t *ctx)
 {
-    return ngx_http_urlstore_batch(r, NGX_HTTP_URLSTORE_MARK, 0,
-                                   r->method == NGX_HTTP_DELETE
-                                   || ngx_http_urlstore_flag(r, "clear"));
+    return ngx_http_urlstore_batch(ctx, NGX_HTTP_URLSTORE_MARK, 0,
+                                   ctx->r->method == NGX_HTTP_DELETE
+                                   || ngx_http_urlstore_flag(ctx->r, "clear"));
 }
 
 
@@ -81,11 +81,11 @@ ngx_http_urlstore_scatter_by_id(ngx_http_urlstore_batch_t *batch,
 
     tail = &batch->ctx->tail;
 
-    if (ngx_http_urlstore_arg(batch->r, "at", &at) == NGX_ERROR) {
+    if (ngx_http_urlstore_arg(batch->ctx->r, "at", &at) == NGX_ERROR) {
         return NGX_ERROR;
     }
 
-    path->data = ngx_pnalloc(batch->r->pool, NGX_HTTP_URLSTORE_PATH
+    path->data = ngx_pnalloc(batch->ctx->r->pool, NGX_HTTP_URLSTORE_PATH
                                              + 3 * tail->len);
     if (path->data == NULL) {
         return NGX_ERROR;
@@ -117,9 +117,9 @@ ngx_http_urlstore_scatter_look_up(ngx_http_urlstore_batch_t *batch,
     ngx_str_null(&older);
 
     rc = batch->answers.older
-         ? ngx_http_urlstore_arg(batch->r, "older", &older) : NGX_DECLINED;
+         ? ngx_http_urlstore_arg(batch->ctx->r, "older", &older) : NGX_DECLINED;
 
-    path->data = ngx_pnalloc(batch->r->pool, NGX_HTTP_URLSTORE_PATH
+    path->data = ngx_pnalloc(batch->ctx->r->pool, NGX_HTTP_URLSTORE_PATH
                                              + older.len);
 
     if (rc == NGX_ERROR || path->data == NULL) {
@@ -387,7 +387,7 @@ ngx_http_urlstore_scatter_shards(ngx_http_urlstore_batch_t *batch)
 
     sc = batch->own;
 
-    a = ngx_palloc(batch->r->pool, sc->s->map->nshards
+    a = ngx_palloc(batch->ctx->r->pool, sc->s->map->nshards
                                    * sizeof(us_answer_shard_t));
     if (a == NULL) {
         return NGX_ERROR;
@@ -423,13 +423,11 @@ ngx_http_urlstore_scatter_shards(ngx_http_urlstore_batch_t *batch)
 /* all is answered, as far as it will be */
 
 static ngx_int_t
-ngx_http_urlstore_scatter_done(ngx_http_request_t *r)
+ngx_http_urlstore_scatter_done(ngx_http_urlstore_ctx_t *ctx)
 {
-    ngx_http_urlstore_ctx_t      *ctx;
     ngx_http_urlstore_batch_t    *batch;
     ngx_http_urlstore_scatter_t  *sc;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
     batch = ctx->data;
     sc = batch->own;
 
@@ -458,7 +456,7 @@ ngx_http_urlstore_scatter_done(ngx_http_request_t *r)
     }
 
     if (batch->end == NGX_DONE && sc->rounds->over) {
-        batch->end = ngx_http_urlstore_fault(r,
+        batch->end = ngx_http_urlstore_fault(ctx,
                                         NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
                                         "the answers have more than %uz bytes "
                                         "(urlstore_max_reply): send fewer "
@@ -513,13 +511,13 @@ ngx_int_t
 ngx_http_urlstore_scatter_begin(ngx_http_urlstore_batch_t *batch)
 {
     ngx_int_t                     rc;
-    ngx_http_request_t           *r;
+    ngx_http_urlstore_ctx_t      *ctx;
     ngx_http_urlstore_rounds_t   *rounds;
     ngx_http_urlstore_scatter_t  *sc;
 
-    r = batch->r;
+    ctx = batch->ctx;
 
-    rounds = ngx_http_urlstore_rounds_create(r,
+    rounds = ngx_http_urlstore_rounds_create(ctx,
                               ngx_http_urlstore_scatter_action(batch), &rc);
 
     if (rounds == NULL) {
@@ -527,13 +525,13 @@ ngx_http_urlstore_scatter_begin(ngx_http_urlstore_batch_t *batch)
     }
 
     if (batch->answers.sites && rounds->s.map->key != US_KEY_SITE) {
-        return ngx_http_urlstore_route_sites(r, "sites");
+        return ngx_http_urlstore_route_sites(ctx, "sites");
     }
 
-    sc = ngx_pcalloc(r->pool, sizeof(ngx_http_urlstore_scatter_t));
+    sc = ngx_pcalloc(ctx->r->pool, sizeof(ngx_http_urlstore_scatter_t));
 
     if (sc == NULL
-        || ngx_array_init(&sc->notes, r->pool, 1,
+        || ngx_array_init(&sc->notes, ctx->r->pool, 1,
                           sizeof(ngx_http_urlstore_note_t))
            != NGX_OK
         || ngx_http_urlstore_scatter_paths(batch, rounds) != NGX_OK)
@@ -604,7 +602,7 @@ ngx_http_urlstore_scatter_note(ngx_http_urlstore_batch_t *batch,
         note->why.len = us_refusal_word(word, &e->refusal) - word;
     }
 
-    p = ngx_pnalloc(batch->r->pool, note->why.len + e->ref.len + 1);
+    p = ngx_pnalloc(batch->ctx->r->pool, note->why.len + e->ref.len + 1);
     if (p == NULL) {
         return NGX_ERROR;
     }
@@ -658,7 +656,7 @@ ngx_http_urlstore_scatter_group(ngx_http_urlstore_batch_t *batch,
     for ( /* void */ ; g->answered < g->n; g->answered++) {
 
         if (sc->size > batch->conf->max_reply) {
-            return ngx_http_urlstore_fault(batch->r,
+            return ngx_http_urlstore_fault(batch->ctx,
                                            NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
                                            "the answers have more than %uz "
                                            "bytes (urlstore_max_reply): send "
@@ -669,7 +667,7 @@ ngx_http_urlstore_scatter_group(ngx_http_urlstore_batch_t *batch,
         if (ngx_http_urlstore_scatter_entry(batch, &g->entries[g->answered])
             != NGX_OK)
         {
-            return ngx_http_urlstore_fault(batch->r,
+            return ngx_http_urlstore_fault(batch->ctx,
                                            NGX_HTTP_INTERNAL_SERVER_ERROR,
                                            "no memory for the batch");
         }
@@ -686,7 +684,7 @@ ngx_http_urlstore_scatter(ngx_http_urlstore_batch_t *batch)
 
     sc = batch->own;
 
-    if (batch->r->connection->error) {
+    if (batch->ctx->r->connection->error) {
 
         /* nobody will have the answers: what is not added is new to a retry */
 

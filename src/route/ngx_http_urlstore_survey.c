@@ -33,7 +33,7 @@ typedef struct ngx_http_urlstore_survey_s  ngx_http_urlstore_survey_t;
 typedef void (*ngx_http_urlstore_report_pt)(ngx_http_urlstore_survey_t *survey);
 
 struct ngx_http_urlstore_survey_s {
-    ngx_http_request_t             *r;
+    ngx_http_urlstore_ctx_t        *ctx;
     const us_map_t                 *map;
     ngx_http_urlstore_call_t       *calls;    /* one for each shard */
     ngx_uint_t                      ready;    /* shards that are */
@@ -122,13 +122,11 @@ ngx_http_urlstore_survey_writable(ngx_http_urlstore_call_t *call)
 /* of the fan */
 
 static ngx_int_t
-ngx_http_urlstore_survey_done(ngx_http_request_t *r)
+ngx_http_urlstore_survey_done(ngx_http_urlstore_ctx_t *ctx)
 {
     ngx_uint_t                   i;
-    ngx_http_urlstore_ctx_t     *ctx;
     ngx_http_urlstore_survey_t  *survey;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
     survey = ctx->data;
 
     for (i = 0; i < survey->map->nshards; i++) {
@@ -140,34 +138,31 @@ ngx_http_urlstore_survey_done(ngx_http_request_t *r)
     survey->word = survey->ready == survey->map->nshards ? "ready"
                    : survey->ready ? "degraded" : "unavailable";
 
-    survey->rc = ngx_http_urlstore_out_init(survey->out, r->pool, 0);
+    survey->rc = ngx_http_urlstore_out_init(survey->out, ctx->r->pool, 0);
     survey->report(survey);
 
-    return survey->rc == NGX_OK ? ngx_http_urlstore_send(r)
+    return survey->rc == NGX_OK ? ngx_http_urlstore_send(ctx)
                                 : NGX_HTTP_INTERNAL_SERVER_ERROR;
 }
 
 
 static ngx_int_t
-ngx_http_urlstore_survey(ngx_http_request_t *r, const char *path,
+ngx_http_urlstore_survey(ngx_http_urlstore_ctx_t *ctx, const char *path,
     ngx_http_urlstore_report_pt report)
 {
     ngx_int_t                    rc;
     ngx_uint_t                   i;
-    ngx_http_urlstore_ctx_t     *ctx;
     ngx_http_urlstore_fan_t     *fan;
     ngx_http_urlstore_call_t    *call;
     ngx_http_urlstore_survey_t  *survey;
 
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
-    fan = ngx_http_urlstore_fan(r, &rc);
+    fan = ngx_http_urlstore_fan(ctx, &rc);
 
     if (fan == NULL) {
         return rc;
     }
 
-    survey = ngx_pcalloc(r->pool, sizeof(ngx_http_urlstore_survey_t));
+    survey = ngx_pcalloc(ctx->r->pool, sizeof(ngx_http_urlstore_survey_t));
 
     if (survey == NULL
         || ngx_http_urlstore_fan_calls(fan, fan->map->nshards) != NGX_OK)
@@ -175,7 +170,7 @@ ngx_http_urlstore_survey(ngx_http_request_t *r, const char *path,
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    survey->r = r;
+    survey->ctx = ctx;
     survey->map = fan->map;
     survey->calls = fan->calls;
     survey->out = &ctx->out;
@@ -310,16 +305,16 @@ ngx_http_urlstore_survey_health(ngx_http_urlstore_survey_t *survey)
 {
     ngx_http_urlstore_ctx_t  *ctx;
 
-    ctx = ngx_http_get_module_ctx(survey->r, ngx_http_urlstore_module);
+    ctx = survey->ctx;
 
     if (survey->ready == 0
         || (survey->writable == 0
-            && ngx_http_urlstore_flag(survey->r, "write")))
+            && ngx_http_urlstore_flag(survey->ctx->r, "write")))
     {
         ctx->status = NGX_HTTP_SERVICE_UNAVAILABLE;
     }
 
-    ngx_http_urlstore_accept(survey->r, US_FORMAT_JSON);
+    ngx_http_urlstore_accept(survey->ctx, US_FORMAT_JSON);
 
     if (ctx->format == US_FORMAT_TEXT) {
         ngx_http_urlstore_survey_put(survey, "%s\n", survey->word);
@@ -335,9 +330,9 @@ ngx_http_urlstore_survey_health(ngx_http_urlstore_survey_t *survey)
 
 
 ngx_int_t
-ngx_http_urlstore_route_health(ngx_http_request_t *r)
+ngx_http_urlstore_route_health(ngx_http_urlstore_ctx_t *ctx)
 {
-    return ngx_http_urlstore_survey(r, "/health?write=1",
+    return ngx_http_urlstore_survey(ctx, "/health?write=1",
                                     ngx_http_urlstore_survey_health);
 }
 
@@ -351,7 +346,7 @@ ngx_http_urlstore_survey_stats(ngx_http_urlstore_survey_t *survey)
     const us_map_t           *map;
     ngx_http_urlstore_ctx_t  *ctx;
 
-    ctx = ngx_http_get_module_ctx(survey->r, ngx_http_urlstore_module);
+    ctx = survey->ctx;
     map = survey->map;
 
     us_tally_sums(ctx->zone->sh->tallies, n, US_N);
@@ -380,9 +375,9 @@ ngx_http_urlstore_survey_stats(ngx_http_urlstore_survey_t *survey)
 
 
 ngx_int_t
-ngx_http_urlstore_route_stats(ngx_http_request_t *r)
+ngx_http_urlstore_route_stats(ngx_http_urlstore_ctx_t *ctx)
 {
-    return ngx_http_urlstore_survey(r, "/stats",
+    return ngx_http_urlstore_survey(ctx, "/stats",
                                     ngx_http_urlstore_survey_stats);
 }
 
@@ -395,7 +390,7 @@ ngx_http_urlstore_survey_figure(ngx_http_urlstore_survey_t *survey,
 {
     ngx_http_urlstore_ctx_t  *ctx;
 
-    ctx = ngx_http_get_module_ctx(survey->r, ngx_http_urlstore_module);
+    ctx = survey->ctx;
 
     ngx_http_urlstore_survey_put(survey, seconds
                    ? "urlstore_router_%s{cluster=\"%V\",shard=\"%uD\"} "
@@ -458,7 +453,7 @@ ngx_http_urlstore_survey_metrics(ngx_http_urlstore_survey_t *survey)
           ngx_http_urlstore_survey_writable }
     };
 
-    ctx = ngx_http_get_module_ctx(survey->r, ngx_http_urlstore_module);
+    ctx = survey->ctx;
 
     us_tally_sums(ctx->zone->sh->tallies, n, US_N);
     ngx_str_set(&ctx->type, "text/plain; version=0.0.4; charset=utf-8");
@@ -527,8 +522,8 @@ ngx_http_urlstore_survey_metrics(ngx_http_urlstore_survey_t *survey)
 
 
 ngx_int_t
-ngx_http_urlstore_route_metrics(ngx_http_request_t *r)
+ngx_http_urlstore_route_metrics(ngx_http_urlstore_ctx_t *ctx)
 {
-    return ngx_http_urlstore_survey(r, "/health?write=1",
+    return ngx_http_urlstore_survey(ctx, "/health?write=1",
                                     ngx_http_urlstore_survey_metrics);
 }
