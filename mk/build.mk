@@ -154,9 +154,9 @@ $(NGX_SOURCE)/%/configure: tools/nginx-source.sh | $(B)/.deps-build
 
 .PRECIOUS: $(NGX_SOURCE)/%/configure
 
-$(ASAN_MODULE): $(MODULE_SRC) $(NGX_SOURCE)/bookworm/configure | $(B)/.libraries
+$(ASAN_MODULE): $(MODULE_SRC) $(NGX_SOURCE)/$(SUITE)/configure | $(B)/.libraries
 	@mkdir -p $(@D)
-	$(call nginx,asan/nginx-build,$(NGX_SOURCE)/bookworm,binary modules,\
+	$(call nginx,asan/nginx-build,$(NGX_SOURCE)/$(SUITE),binary modules,\
 	    $(ASAN) -fno-sanitize=nonnull-attribute$(comma)alignment \
 	    -DNGX_DEBUG_PALLOC=1,\
 	    -fsanitize=address$(comma)undefined)

@@ -9,12 +9,17 @@
 #   make deps                          build, test, and what other goals need
 #   make deps DEPS='build web'         others; all by one call of apt-get
 
+# the name of this release of Debian, and whether it is 13
+
+SUITE     ?= $(shell . /etc/os-release && echo $${VERSION_CODENAME:-bookworm})
+TRIXIE    := $(shell grep -x VERSION_CODENAME=trixie /etc/os-release)
+
 PKG_build := gcc make pkg-config libpcre2-dev libssl-dev \
              zlib1g-dev xz-utils curl perl \
              ca-certificates
 PKG_pg    := libpq-dev libxml2 libpam0g liblz4-1 libreadline8 tzdata
 PKG_test  := libcmocka-dev g++ git libhtml-parser-perl zstd cmark-gfm $(PKG_pg)
-PKG_fuzz  := clang libclang-rt-14-dev
+PKG_fuzz  := clang libclang-rt-$(if $(TRIXIE),19,14)-dev
 PKG_web   := chromium-headless-shell
 PKG_clients  := python3-minimal python3-aiohttp python3-scrapy mypy \
                 python3-pip python3-setuptools python3-wheel golang-go \
@@ -25,7 +30,7 @@ PKG_bench    := g++ wrk redis-tools libjudy-dev libmarisa-dev libhat-trie-dev \
 PKG_corpora  := git libhtml-parser-perl
 PKG_model    := spin
 PKG_deb      := $(PKG_build) debhelper dpkg-dev nginx-dev
-PKG_deb-test := lintian debootstrap
+PKG_deb-test := lintian debootstrap iproute2
 PKG_valgrind := valgrind
 
 # Debian's npm brings hundreds of packages along; if there is another one, it
@@ -41,7 +46,8 @@ DEBIAN      := $(abspath $(B))/debian
 export PATH := $(DEBIAN)/usr/bin:$(DEBIAN)/usr/sbin:$(PATH)
 
 UNPACK_build := nginx nginx-dev
-UNPACK_pg    := postgresql-15 postgresql-client-15
+UNPACK_pg    := $(if $(TRIXIE),postgresql-17 postgresql-client-17,\
+                  postgresql-15 postgresql-client-15)
 UNPACK_web   := prometheus
 
 $(B)/.deps-%: mk/deps.mk

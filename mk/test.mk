@@ -149,12 +149,14 @@ check-model: $(B)/.deps-build $(B)/.deps-model ## the models of store, growth an
 # --- where nothing is installed -----------------------------------------
 #
 #   make test-bare                         run, stop, test-docs, test
+#   make test-bare SUITE=trixie            in another Debian
 #   make test-bare BARE='run stop'         others
+#   make test-bare BARE='deb test-deb'     packages, which are kept in build/SUITE
 
 BARE ?= run stop test-docs test
 
-test-bare:      ## run, test-docs and test in a bare Debian: root, debootstrap, 10 GB
-	@tools/bare.sh $(B)/bare $(BARE)
+test-bare:      ## run, test-docs and test in a bare Debian (SUITE): root, debootstrap, 10 GB
+	@SUITE=$(SUITE) tools/bare.sh $(B)/bare $(BARE)
 
 # --- t/ in another nginx ------------------------------------------------
 

@@ -2,21 +2,23 @@
 
 # Runs targets of make where nothing is but a bare Debian, git and make:
 #
-#     tools/bare.sh DIRECTORY TARGET...
+#     SUITE=bookworm tools/bare.sh DIRECTORY TARGET...
 #
 # DIRECTORY gets a system by debootstrap (minbase), with a clone of the commit
 # of this repository in /root/clone; it is removed afterwards unless KEEP=1.
 # Root makes one target after the other; `test` is then made again by a user who
-# is not root.  Needs root and debootstrap.  All processes end with this one.
+# is not root.  Packages that were made (`deb`) are kept beside DIRECTORY, in a
+# folder with the name of the suite.  Needs root and debootstrap.  All processes
+# end with this one.
 
 set -eu
 
 [ $# -ge 2 ] || { echo 'usage: tools/bare.sh DIRECTORY TARGET...' >&2; exit 2; }
-dir=$1
+dir=$(realpath -m "$1")
 shift
 targets=$*
 top=$(cd "$(dirname "$0")/.." && pwd)
-suite=bookworm
+suite=${SUITE:-bookworm}
 mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' \
     'Origin: Debian' 'Label: Debian' 'Component: main' | head -n 1)
 
@@ -60,10 +62,19 @@ END
 # The namespace takes its mounts and processes along when it ends.  A container
 # that forbids to mount /proc has it bound.
 
+# The system is a mount of its own: make test-deb makes a namespace inside.
+
 unshare --mount --pid --fork --kill-child -- bash -c '
     mount --make-rprivate /
+    mount --bind "$1" "$1"
+    cd "$1"
     mount -t proc proc "$1/proc" || mount --rbind /proc "$1/proc"
     mount --rbind /dev "$1/dev"
-    exec chroot "$1" env -i HOME=/root LANG=C.UTF-8 TERM=dumb \
+    exec chroot . env -i HOME=/root LANG=C.UTF-8 TERM=dumb \
         PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
         bash /root/run' - "$dir"
+
+if [ -d "$dir/root/clone/build/deb" ]; then
+    rm -rf "$(dirname "$dir")/$suite"
+    cp -r "$dir/root/clone/build/deb" "$(dirname "$dir")/$suite"
+fi

@@ -17,7 +17,7 @@ deb=$(cd "${1:?usage: tools/test-deb.sh DEB [PREVIOUS]}" && pwd)
 previous=${2:-}
 tools=$(cd "$(dirname "$0")" && pwd)
 dir=$deb/bare
-suite=bookworm
+suite=$(. /etc/os-release && echo "$VERSION_CODENAME")
 mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' \
     'Origin: Debian' 'Label: Debian' 'Component: main' | head -n 1)
 
