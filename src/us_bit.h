@@ -15,35 +15,11 @@
 #define _US_BIT_H_INCLUDED_
 
 
-#include "us_base.h"
+#include "us_atomic.h"
 
 
 /* bits are read in words: that many bytes after their end can be read */
 #define US_BITS_SLACK      8
-
-
-/*
- * Record bytes are immutable once published, but a reader loads whole words
- * and so touches bytes after its record, which a writer may be filling at the
- * moment; it never uses their bits.  The same goes for the fingerprints of a
- * leaf, which a reader loads 16 at a time.  There are no other unsynchronized
- * accesses in the store, and ThreadSanitizer learns of these here.
- */
-
-#if defined(__SANITIZE_THREAD__)
-#define US_SANITIZE_THREAD  1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define US_SANITIZE_THREAD  1
-#endif
-#endif
-
-#ifdef US_SANITIZE_THREAD
-#define us_unsynchronized  static __attribute__((noinline, unused,            \
-                                                 no_sanitize("thread")))
-#else
-#define us_unsynchronized  static inline
-#endif
 
 
 typedef uint64_t  us_unaligned_t  __attribute__((aligned(1), may_alias));

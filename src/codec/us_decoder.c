@@ -31,11 +31,7 @@
 
 
 #include "us_decoder.h"
-
-
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
+#include "../us_vector.h"
 
 
 /* without it, the compiler does not inline what each token needs */
@@ -279,6 +275,7 @@ us_decoding(const us_decoder_t *d, unsigned ctx, const us_bitin_t *b)
     r.base = b->base;
     r.pos = b->pos;
     r.end = b->end;
+    r.word = 0;
     r.entry = ctx << US_ENTRY_CTX;
 
     return r;
@@ -468,19 +465,7 @@ us_decode(const us_decoder_t *d, unsigned ctx, const us_bitin_t *b,
 static us_inline unsigned
 us_short_equal(const uint8_t *p, const uint8_t *q)
 {
-#ifdef __SSE2__
-    return (unsigned) _mm_movemask_epi8(
-               _mm_cmpeq_epi8(_mm_loadu_si128((const __m128i *) p),
-                              _mm_loadu_si128((const __m128i *) q)));
-#else
-    unsigned  i, equal;
-
-    for (i = 0, equal = 0; i < US_TEXT_SHORT; i++) {
-        equal |= (unsigned) (p[i] == q[i]) << i;
-    }
-
-    return equal;
-#endif
+    return us_bits16((us_bytes_t) (us_load_bytes(p) == us_load_bytes(q)));
 }
 
 

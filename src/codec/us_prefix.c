@@ -22,10 +22,7 @@
 
 #include "us_prefix.h"
 #include "../us_bit.h"
-
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
+#include "../us_vector.h"
 
 
 #define US_CACHE_MAX      20          /* bits of the number of entries */
@@ -34,16 +31,6 @@
 #define US_CACHE_RECORDS  24
 
 #define US_CACHE_ID       0xffffff
-
-
-#ifndef __SSE2__
-
-static const uint8_t  us_prefix_end[256] = {
-    ['/'] = 1, ['?'] = 1, ['='] = 1, ['&'] = 1, ['.'] = 1, ['-'] = 1,
-    ['_'] = 1, ['%'] = 1, ['+'] = 1
-};
-
-#endif
 
 
 static inline uint64_t
@@ -73,32 +60,13 @@ us_prefix_part(uint64_t h, const uint8_t *p, size_t n)
 static inline unsigned
 us_prefix_ends(const uint8_t *p)
 {
-#ifdef __SSE2__
-    __m128i  v, ends, low, high;
+    us_bytes_t  v;
 
-    v = _mm_loadu_si128((const __m128i *) p);
+    v = us_load_bytes(p);
 
-    low = _mm_sub_epi8(v, _mm_set1_epi8('%'));          /* % & */
-    high = _mm_sub_epi8(v, _mm_set1_epi8('-'));         /* - . / */
-
-    ends = _mm_cmpeq_epi8(low, _mm_min_epu8(low, _mm_set1_epi8(1)));
-    ends = _mm_or_si128(ends, _mm_cmpeq_epi8(high,
-                            _mm_min_epu8(high, _mm_set1_epi8(2))));
-    ends = _mm_or_si128(ends, _mm_cmpeq_epi8(_mm_set1_epi8('?'),
-                            _mm_or_si128(v, _mm_set1_epi8('=' ^ '?'))));
-    ends = _mm_or_si128(ends, _mm_cmpeq_epi8(v, _mm_set1_epi8('_')));
-    ends = _mm_or_si128(ends, _mm_cmpeq_epi8(v, _mm_set1_epi8('+')));
-
-    return (unsigned) _mm_movemask_epi8(ends);
-#else
-    unsigned  i, ends;
-
-    for (i = 0, ends = 0; i < 16; i++) {
-        ends |= (unsigned) us_prefix_end[p[i]] << i;
-    }
-
-    return ends;
-#endif
+    return us_bits16(us_within(v, '%', '&') | us_within(v, '-', '/')
+                     | (us_bytes_t) ((v | ('=' ^ '?')) == '?')
+                     | (us_bytes_t) (v == '_') | (us_bytes_t) (v == '+'));
 }
 
 

@@ -6,6 +6,10 @@
 
 #include "us_crc32c.h"
 
+#ifdef __aarch64__
+#include <sys/auxv.h>
+#endif
+
 
 static const uint32_t  us_crc32c_bytes[256] = {
     0x00000000, 0xf26b8303, 0xe13b70f7, 0x1350f3f4,
@@ -91,37 +95,50 @@ us_crc32c_table(uint32_t crc, const void *p, size_t len)
 }
 
 
-#if (defined __x86_64__ && defined __GNUC__)
-#define US_CRC32C_SSE42  1
+/* the processor's instruction, by words and by bytes */
+
+#if defined(__x86_64__)
+
+#define US_CRC32C_TARGET   "sse4.2"
+#define us_crc32c_has()    __builtin_cpu_supports("sse4.2")
+#define us_crc32c_word(crc, word)  (uint32_t) __builtin_ia32_crc32di(crc, word)
+#define us_crc32c_byte     __builtin_ia32_crc32qi
+
+#elif defined(__aarch64__)
+
+#define US_CRC32C_TARGET   "+crc"
+#define us_crc32c_has()    (getauxval(AT_HWCAP) & HWCAP_CRC32)
+#define us_crc32c_word     __builtin_aarch64_crc32cx
+#define us_crc32c_byte     __builtin_aarch64_crc32cb
+
 #endif
 
 
-#if (US_CRC32C_SSE42)
+#ifdef US_CRC32C_TARGET
 
-__attribute__((target("sse4.2")))
+__attribute__((target(US_CRC32C_TARGET)))
 static uint32_t
-us_crc32c_sse42(uint32_t crc, const void *p, size_t len)
+us_crc32c_instruction(uint32_t crc, const void *p, size_t len)
 {
-    uint64_t        word, sum;
+    uint64_t        word;
     const uint8_t  *c;
 
     c = p;
-    sum = (uint32_t) ~crc;
+    crc = ~crc;
 
     while (len >= 8) {
         memcpy(&word, c, 8);
-        sum = __builtin_ia32_crc32di(sum, word);
+        crc = us_crc32c_word(crc, word);
         c += 8;
         len -= 8;
     }
 
     while (len--) {
-        sum = __builtin_ia32_crc32qi((uint32_t) sum, *c++);
+        crc = us_crc32c_byte(crc, *c++);
     }
 
-    return ~(uint32_t) sum;
+    return ~crc;
 }
-
 
 #endif
 
@@ -129,10 +146,10 @@ us_crc32c_sse42(uint32_t crc, const void *p, size_t len)
 uint32_t
 us_crc32c(uint32_t crc, const void *p, size_t len)
 {
-#if (US_CRC32C_SSE42)
+#ifdef US_CRC32C_TARGET
 
-    if (__builtin_cpu_supports("sse4.2")) {
-        return us_crc32c_sse42(crc, p, len);
+    if (us_crc32c_has()) {
+        return us_crc32c_instruction(crc, p, len);
     }
 
 #endif

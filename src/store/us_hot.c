@@ -26,13 +26,10 @@
 
 #include "us_hot.h"
 #include "../us_huge.h"
+#include "../us_vector.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>
-
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
 
 
 #define US_HOT_PAGE      4096
@@ -204,34 +201,33 @@ us_hot_key(const us_hot_t *h, us_hot_key_t *key, uint32_t owner,
 /*
  * The words of a bucket that have the key's tag: a set of bits, of which
  * us_hot_way() is the number of the lowest one's word.  Nearly always it has
- * one bit, or none.
+ * one bit, or none.  A tag is the high half of a word's two: bytes 6 and 7, or
+ * 14 and 15, of the 16 that hold two words.
  */
 
-#ifdef __SSE2__
-
-#define US_HOT_TAGS  0x8080           /* the high bytes of two words */
-
-static inline unsigned
-us_hot_tags(const us_hot_bucket_t *b, __m128i tag, unsigned i)
+static inline us_longs_t
+us_hot_tags(const us_hot_bucket_t *b, uint16_t tag, unsigned i)
 {
-    __m128i  v;
+    us_halves_t  v;
 
-    v = _mm_loadu_si128((const __m128i *) &b->word[2 * i]);
+    v = (us_halves_t) us_load_bytes(&b->word[2 * i]);
 
-    return ((unsigned) _mm_movemask_epi8(_mm_cmpeq_epi16(v, tag))
-            & US_HOT_TAGS) >> i;
+    return (us_longs_t) (v == tag)
+           & (uint64_t) 1 << (US_HOT_TAG + i);
 }
 
 
 static inline unsigned
 us_hot_ways(const us_hot_bucket_t *b, const us_hot_key_t *key)
 {
-    __m128i  tag;
+    uint16_t    tag;
+    us_longs_t  v;
 
-    tag = _mm_set1_epi16((short) (key->hash & US_HOT_TAG_MASK));
+    tag = key->hash & US_HOT_TAG_MASK;
+    v = us_hot_tags(b, tag, 0) | us_hot_tags(b, tag, 1)
+        | us_hot_tags(b, tag, 2) | us_hot_tags(b, tag, 3);
 
-    return us_hot_tags(b, tag, 0) | us_hot_tags(b, tag, 1)
-           | us_hot_tags(b, tag, 2) | us_hot_tags(b, tag, 3);
+    return (unsigned) (v[0] >> US_HOT_TAG | v[1] >> (US_HOT_TAG - 4));
 }
 
 
@@ -242,32 +238,8 @@ us_hot_way(unsigned ways)
 
     bit = (unsigned) __builtin_ctz(ways);
 
-    return 2 * (7 - bit % 8) + bit / 8;
+    return 2 * (bit % 4) + bit / 4;
 }
-
-#else
-
-static inline unsigned
-us_hot_ways(const us_hot_bucket_t *b, const us_hot_key_t *key)
-{
-    unsigned  i, ways;
-
-    for (i = 0, ways = 0; i < US_HOT_WAYS; i++) {
-        ways |= (unsigned) (b->word[i] >> US_HOT_TAG
-                            == (key->hash & US_HOT_TAG_MASK)) << i;
-    }
-
-    return ways;
-}
-
-
-static inline unsigned
-us_hot_way(unsigned ways)
-{
-    return (unsigned) __builtin_ctz(ways);
-}
-
-#endif
 
 
 /* the entry that a word leads to, or NULL: it was written over */

@@ -66,10 +66,7 @@
 
 #include "us_index.h"
 #include "../us_bit.h"
-
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
+#include "../us_vector.h"
 
 
 void
@@ -140,51 +137,22 @@ us_index_start(const us_arena_t *a, us_probe_t *p, uint64_t hash)
  * counts does not change while it is read; what others hold is not used.
  */
 
-#ifdef __SSE2__
-
-us_unsynchronized uint64_t
+static inline uint64_t
 us_leaf_matches(const uint64_t *w, uint8_t fingerprint)
 {
-    unsigned  i;
-    uint64_t  mask;
-    __m128i   v, f;
+    us_bytes_t  a, b, c, d;
 
-    mask = 0;
-    f = _mm_set1_epi8((char) fingerprint);
-
-#pragma GCC unroll 4
-    for (i = 0; i < 4; i++) {
-        v = _mm_loadu_si128((const __m128i *) (w + 2 * i));
-        v = _mm_cmpeq_epi8(v, f);
-        mask |= (uint64_t) _mm_movemask_epi8(v) << (16 * i);
-    }
+    a = (us_bytes_t) (us_load_bytes(w) == fingerprint);
+    b = (us_bytes_t) (us_load_bytes(w + 2) == fingerprint);
+    c = (us_bytes_t) (us_load_bytes(w + 4) == fingerprint);
+    d = (us_bytes_t) (us_load_bytes(w + 6) == fingerprint);
 
     /* us_index_stale() must not read before this; see there */
 
-    __atomic_signal_fence(__ATOMIC_ACQUIRE);
+    us_fence();
 
-    return mask;
+    return us_bits64(a, b, c, d);
 }
-
-#else
-
-static uint64_t
-us_leaf_matches(const uint64_t *w, uint8_t fingerprint)
-{
-    unsigned  i;
-    uint64_t  mask;
-
-    mask = 0;
-
-    for (i = 0; i < 64; i++) {
-        mask |= (uint64_t) ((uint8_t) (us_acquire(w + i / 8) >> (i % 8 * 8))
-                            == fingerprint) << i;
-    }
-
-    return mask;
-}
-
-#endif
 
 
 /* the lowest n bits; n may be more than 64; without a branch, see below */
@@ -346,8 +314,8 @@ us_index_stale(const us_arena_t *a, const us_probe_t *p)
      * proof at the top of this file.  Were the header looked at before the
      * directory, the leaf could be freed and given back to the same place of
      * the directory between the two, and nobody would notice.  None of the
-     * loads of the leaf's words moves below either: each is an acquire, or a
-     * load of x86 before the fence of us_leaf_matches().
+     * loads of the leaf's words moves below either: each is an acquire, or
+     * stands before the fence of us_leaf_matches().
      */
 
     n = us_acquire(&a->head->leaves);

@@ -7,8 +7,7 @@
  *   8 bytes 16 at a time: bytes that   16 at a time: bytes that want
  *   compared end a host                attention, one by one in order
  *
- * A block of 16 bytes becomes a mask of bits, by SSE2 or by a table.  The code
- * that reads the masks is the same for both.  The last block overlaps the one
+ * A block of 16 bytes becomes a mask of bits.  The last block overlaps the one
  * before it, so that no byte outside of the input is read.  Inputs shorter than
  * a block go to the parser.
  *
@@ -19,11 +18,8 @@
 
 
 #include "us_fast.h"
+#include "../us_vector.h"
 #include "us_percent.h"
-
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
 
 
 #define US_BLOCK  16
@@ -59,58 +55,30 @@ typedef enum {
 } us_fast_t;
 
 
-#ifdef __SSE2__
-
-/* c - from <= n, for unsigned bytes */
-
-static inline __m128i
-us_in_range(__m128i c, char from, char n)
+static inline us_bytes_t
+us_equal(us_bytes_t c, uint8_t with)
 {
-    c = _mm_sub_epi8(c, _mm_set1_epi8(from));
-
-    return _mm_cmpeq_epi8(_mm_min_epu8(c, _mm_set1_epi8(n)), c);
-}
-
-
-static inline __m128i
-us_equal(__m128i c, char with)
-{
-    return _mm_cmpeq_epi8(c, _mm_set1_epi8(with));
-}
-
-
-static inline unsigned
-us_attention(__m128i c)
-{
-    __m128i  m, or1, or2;
-
-    or1 = _mm_or_si128(c, _mm_set1_epi8(1));
-    or2 = _mm_or_si128(c, _mm_set1_epi8(2));
-
-    m = _mm_cmplt_epi8(c, _mm_set1_epi8(0x21));        /* C0, space, 80-FF */
-    m = _mm_or_si128(m, _mm_cmpgt_epi8(c, _mm_set1_epi8(0x7a))); /* {|}~ 7F */
-    m = _mm_or_si128(m, us_equal(or1, 0x23));          /* " # */
-    m = _mm_or_si128(m, us_equal(or1, 0x3f));          /* > ? */
-    m = _mm_or_si128(m, us_equal(or2, 0x27));          /* % ' */
-    m = _mm_or_si128(m, us_equal(or2, 0x3e));          /* < > */
-    m = _mm_or_si128(m, us_in_range(c, 0x5b, 3));      /* [ \ ] ^ */
-    m = _mm_or_si128(m, us_equal(c, 0x60));            /* ` */
-
-    return _mm_movemask_epi8(m);
+    return (us_bytes_t) (c == with);
 }
 
 
 static inline void
 us_masks(const uint8_t *p, us_masks_t *m)
 {
-    __m128i  c;
+    us_bytes_t  c;
 
-    c = _mm_loadu_si128((const __m128i *) p);
+    c = us_load_bytes(p);
 
-    m->attention = us_attention(c);
-    m->slash = _mm_movemask_epi8(us_equal(c, '/'));
-    m->dot = _mm_movemask_epi8(us_equal(c, '.'));
-    m->amp = _mm_movemask_epi8(us_equal(c, '&'));
+    m->attention = us_bits16(~us_within(c, '!', 'z')   /* C0, space, {|} ~ */
+                             | us_equal(c | 1, '#')    /* " # */
+                             | us_equal(c | 1, '?')    /* > ? */
+                             | us_equal(c | 2, '\'')   /* % ' */
+                             | us_equal(c | 2, '>')    /* < > */
+                             | us_within(c, '[', '^')
+                             | us_equal(c, '`'));
+    m->slash = us_bits16(us_equal(c, '/'));
+    m->dot = us_bits16(us_equal(c, '.'));
+    m->amp = us_bits16(us_equal(c, '&'));
 }
 
 
@@ -119,53 +87,14 @@ us_masks(const uint8_t *p, us_masks_t *m)
 static inline unsigned
 us_host_masks(const uint8_t *p, unsigned *dot)
 {
-    __m128i  c, m;
+    us_bytes_t  c;
 
-    c = _mm_loadu_si128((const __m128i *) p);
+    c = us_load_bytes(p);
+    *dot = us_bits16(us_equal(c, '.'));
 
-    m = us_in_range(c, '-', '9' - '-');
-    m = _mm_andnot_si128(us_equal(c, '/'), m);
-    m = _mm_or_si128(m, us_in_range(c, 'a', 25));
-    m = _mm_or_si128(m, us_equal(c, '_'));
-
-    *dot = _mm_movemask_epi8(us_equal(c, '.'));
-
-    return _mm_movemask_epi8(m) ^ 0xffff;
+    return us_bits16((us_within(c, '-', '9') & ~us_equal(c, '/'))
+                     | us_within(c, 'a', 'z') | us_equal(c, '_')) ^ 0xffff;
 }
-
-#else
-
-static inline void
-us_masks(const uint8_t *p, us_masks_t *m)
-{
-    unsigned  i;
-
-    memset(m, 0, sizeof(us_masks_t));
-
-    for (i = 0; i < US_BLOCK; i++) {
-        m->attention |= (us_is(p[i], US_SET_UNIQUE_PATH | US_SET_UNIQUE_QUERY)
-                         != 0) << i;
-        m->slash |= (p[i] == '/') << i;
-        m->dot |= (p[i] == '.') << i;
-        m->amp |= (p[i] == '&') << i;
-    }
-}
-
-
-static inline unsigned
-us_host_masks(const uint8_t *p, unsigned *dot)
-{
-    unsigned  i, m;
-
-    for (m = 0, *dot = 0, i = 0; i < US_BLOCK; i++) {
-        m |= !us_is(p[i], US_CH_HOST) << i;
-        *dot |= (p[i] == '.') << i;
-    }
-
-    return m;
-}
-
-#endif
 
 
 unsigned

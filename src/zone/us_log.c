@@ -31,10 +31,7 @@
 
 
 #include "us_log.h"
-
-#ifdef __SSE2__
-#include <emmintrin.h>
-#endif
+#include "../us_vector.h"
 
 
 #define US_LONG_LINK     16           /* units */
@@ -46,8 +43,6 @@
  * written meanwhile, are masked out.
  */
 
-#ifdef __SSE2__
-
 /* from byte 56 - n on: ones for the base and n lengths, then zeros */
 
 static const uint8_t  us_log_mask[64 + US_LOG_GROUP] = {
@@ -55,48 +50,34 @@ static const uint8_t  us_log_mask[64 + US_LOG_GROUP] = {
 };
 
 
-us_unsynchronized uint64_t
+static inline uint64_t
 us_log_sum(const uint64_t *line, unsigned n)
 {
-    unsigned        i;
-    __m128i         sum, v;
-    const __m128i  *p, *mask;
+    unsigned     i;
+    us_longs_t   sums;
+    us_halves_t  v, sum;
 
-    p = (const __m128i *) line;
-    mask = (const __m128i *) (us_log_mask + US_LOG_GROUP - n);
+    sum = (us_halves_t) { 0 };
 
-    /* without the base */
+#pragma GCC unroll 4
+    for (i = 0; i < 4; i++) {
+        v = (us_halves_t) (us_load_bytes(line + 2 * i)
+                           & us_load_bytes(us_log_mask + US_LOG_GROUP - n
+                                           + 16 * i));
 
-    v = _mm_srli_si128(_mm_and_si128(p[0], _mm_loadu_si128(mask)), 8);
-    sum = _mm_sad_epu8(v, _mm_setzero_si128());
+        if (i == 0) {
+            v = (us_halves_t) ((us_longs_t) v & (us_longs_t) { 0, UINT64_MAX });
+        }
 
-    for (i = 1; i < 4; i++) {
-        v = _mm_and_si128(p[i], _mm_loadu_si128(&mask[i]));
-        sum = _mm_add_epi64(sum, _mm_sad_epu8(v, _mm_setzero_si128()));
+        sum += (v & 0xff) + (v >> 8);
     }
 
-    return (uint64_t) _mm_cvtsi128_si64(sum)
-           + (uint64_t) _mm_cvtsi128_si64(_mm_unpackhi_epi64(sum, sum));
+    /* 56 lengths of a byte: their sum is below 1 << 16 */
+
+    sums = (us_longs_t) sum;
+
+    return (sums[0] + sums[1]) * 0x0001000100010001 >> 48;
 }
-
-#else
-
-static uint64_t
-us_log_sum(const uint64_t *line, unsigned n)
-{
-    uint64_t        sum;
-    const uint8_t  *p;
-
-    sum = 0;
-
-    for (p = (const uint8_t *) (line + 1); n; n--) {
-        sum += __atomic_load_n(p++, __ATOMIC_RELAXED);
-    }
-
-    return sum;
-}
-
-#endif
 
 
 static inline uint8_t *
