@@ -14,6 +14,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdlib.h>
 
 
@@ -56,18 +57,36 @@ us_cli_find(const char *name)
 
 
 int
-us_cli_failed(const char *path, const char *why)
+us_cli_fail(const char *fmt, ...)
 {
-    fprintf(stderr, "urlstore: \"%s\": %s\n", path, why);
+    va_list  args;
+
+    fprintf(stderr, "urlstore: ");
+
+    va_start(args, fmt);
+    (void) vfprintf(stderr, fmt, args);
+    va_end(args);
+
+    fprintf(stderr, "\n");
 
     return US_CLI_USAGE;
 }
 
 
 int
-us_cli_option(const us_cli_command_t *c, int argc, char **argv)
+us_cli_failed(const char *path, const char *why)
 {
+    return us_cli_fail("\"%s\": %s", path, why);
+}
+
+
+int
+us_cli_options(const us_cli_command_t *c, int argc, char **argv, void *own,
+    int least, int most)
+{
+    int                     key;
     char                    letters[2 * US_CLI_OPTIONS + 1], *p;
+    uint8_t                *value;
     struct option           options[US_CLI_OPTIONS + 1], *to;
     const us_cli_option_t  *o;
 
@@ -92,7 +111,58 @@ us_cli_option(const us_cli_command_t *c, int argc, char **argv)
     *p = '\0';
     memset(to, 0, sizeof(struct option));
 
-    return getopt_long(argc, argv, letters, options, NULL);
+    while ((key = getopt_long(argc, argv, letters, options, NULL)) != -1) {
+
+        for (o = c->options; o && o->name && o->key != key; o++) { /* void */ }
+
+        if (o == NULL || o->name == NULL) {
+            return us_cli_usage(c);
+        }
+
+        value = (uint8_t *) own + o->offset;
+
+        if (o->set == NULL) {
+            *(int *) value = 1;
+
+        } else if (o->set(o, value, optarg) != US_CLI_DONE) {
+            return us_cli_usage(c);
+        }
+    }
+
+    return argc - optind < least || (most != -1 && argc - optind > most)
+           ? us_cli_usage(c) : US_CLI_DONE;
+}
+
+
+int
+us_cli_text(const us_cli_option_t *o, void *value, const char *arg)
+{
+    *(const char **) value = arg;
+
+    return 0;
+}
+
+
+int
+us_cli_bytes(const us_cli_option_t *o, void *value, const char *arg)
+{
+    *(size_t *) value = us_cli_size(o->name, arg, 1);
+
+    return *(size_t *) value ? US_CLI_DONE : US_CLI_USAGE;
+}
+
+
+int
+us_cli_profile(const us_cli_option_t *o, void *value, const char *arg)
+{
+    *(int *) value = us_profile_parse(us_str_of(arg));
+
+    if (*(int *) value == -1) {
+        return us_cli_fail("unknown profile \"%.40s\"; use crawler, "
+                           "crawler-clean, aggressive or whatwg", arg);
+    }
+
+    return 0;
 }
 
 
@@ -166,22 +236,6 @@ us_cli_count(const char *text, char **end)
 }
 
 
-int
-us_cli_profile(const char *name)
-{
-    int  profile;
-
-    profile = us_profile_parse(us_str_of(name));
-
-    if (profile == -1) {
-        fprintf(stderr, "urlstore: unknown profile \"%.40s\"; use crawler, "
-                "crawler-clean, aggressive or whatwg\n", name);
-    }
-
-    return profile;
-}
-
-
 /* whether --help is among the options; no command has it as an argument */
 
 static int
@@ -203,9 +257,8 @@ int
 us_cli_output(void)
 {
     if (ferror(stdout)) {
-        fprintf(stderr, "urlstore: standard output could not be written: "
-                "%s\n", strerror(errno));
-        return US_CLI_USAGE;
+        return us_cli_fail("standard output could not be written: %s",
+                           strerror(errno));
     }
 
     return US_CLI_DONE;
@@ -271,31 +324,23 @@ us_cli_slurp(const char *path, size_t max, us_str_t *text)
 #define US_HELP_COLUMN  26            /* where the text of an option begins */
 
 
-enum {
-    US_HELP_MAN = US_CLI_LONG,
-    US_HELP_BASH,
-    US_HELP_ZSH
-};
+/* the forms, each an int that is 1 */
 
-
-static int us_help_run(int argc, char **argv);
+typedef struct {
+    int  man;
+    int  bash;
+    int  zsh;
+} us_help_t;
 
 
 static const us_cli_option_t  us_help_options[] = {
-    { US_HELP_MAN, "man", NULL, "Print a man page, for man -l -." },
-    { US_HELP_BASH, "bash", NULL, "Print the completion for bash." },
-    { US_HELP_ZSH, "zsh", NULL, "Print the completion for zsh." },
-    { 0, NULL, NULL, NULL }
-};
-
-
-const us_cli_command_t  us_cli_help = {
-    .name = "help",
-    .run = us_help_run,
-    .args = "[COMMAND]",
-    .summary = "print how commands are used",
-    .text = "Without COMMAND, the list of commands.",
-    .options = us_help_options
+    { US_CLI_LONG, "man", NULL, "Print a man page, for man -l -.",
+      NULL, offsetof(us_help_t, man) },
+    { US_CLI_LONG + 1, "bash", NULL, "Print the completion for bash.",
+      NULL, offsetof(us_help_t, bash) },
+    { US_CLI_LONG + 2, "zsh", NULL, "Print the completion for zsh.",
+      NULL, offsetof(us_help_t, zsh) },
+    { .name = NULL }
 };
 
 
@@ -706,60 +751,57 @@ us_help_zsh(void)
 static int
 us_help_run(int argc, char **argv)
 {
-    int                      key, form;
+    us_help_t                help;
     const us_cli_command_t  *c;
 
-    form = 0;
+    memset(&help, 0, sizeof(us_help_t));
 
-    while ((key = us_cli_option(&us_cli_help, argc, argv)) != -1) {
-
-        if (key == '?' || form) {
-            return us_cli_usage(&us_cli_help);
-        }
-
-        form = key;
+    if (us_cli_options(&us_cli_help, argc, argv, &help, 0, 1)
+        != US_CLI_DONE)
+    {
+        return US_CLI_USAGE;
     }
 
-    if (argc - optind > (form == US_HELP_MAN || form == 0)) {
+    if (help.man + help.bash + help.zsh > 1
+        || (optind < argc && (help.bash || help.zsh)))
+    {
         return us_cli_usage(&us_cli_help);
     }
 
-    c = NULL;
+    c = optind < argc ? us_cli_find(argv[optind]) : NULL;
 
-    if (optind < argc) {
-        c = us_cli_find(argv[optind]);
-
-        if (c == NULL) {
-            fprintf(stderr, "urlstore: no command \"%s\"\n", argv[optind]);
-            return US_CLI_USAGE;
-        }
+    if (c == NULL && optind < argc) {
+        return us_cli_fail("no command \"%s\"", argv[optind]);
     }
 
-    switch (form) {
+    if (help.man && c) {
+        us_help_man(c);
 
-    case US_HELP_MAN:
-        if (c) {
-            us_help_man(c);
+    } else if (help.man) {
+        us_help_man_all();
 
-        } else {
-            us_help_man_all();
-        }
-        break;
-
-    case US_HELP_BASH:
+    } else if (help.bash) {
         us_help_bash();
-        break;
 
-    case US_HELP_ZSH:
+    } else if (help.zsh) {
         us_help_zsh();
-        break;
 
-    default:
+    } else {
         us_cli_manual(c);
     }
 
     return US_CLI_DONE;
 }
+
+
+const us_cli_command_t  us_cli_help = {
+    .name = "help",
+    .run = us_help_run,
+    .args = "[COMMAND]",
+    .summary = "print how commands are used",
+    .text = "Without COMMAND, the list of commands.",
+    .options = us_help_options
+};
 
 
 int

@@ -32,12 +32,19 @@
 typedef int (*us_cli_pt)(int argc, char **argv);
 
 
-typedef struct {
+typedef struct us_cli_option_s  us_cli_option_t;
+
+struct us_cli_option_s {
     int                     key;      /* above 255: it has no letter */
     const char             *name;     /* NULL: the end of the list */
     const char             *arg;      /* what it takes, or NULL */
     const char             *text;
-} us_cli_option_t;
+
+    /* sets the value; or US_CLI_USAGE after a message.  NULL: an int is 1 */
+    int                   (*set)(const us_cli_option_t *o, void *value,
+                                 const char *arg);
+    size_t                  offset;   /* of the value, in the command's own */
+};
 
 
 /*
@@ -82,29 +89,38 @@ extern const us_cli_command_t  us_cli_verify;
 const us_cli_command_t *us_cli_find(const char *name);
 
 /*
- * The key of the next option, its argument in optarg; -1 after the last one,
- * when optind is the first argument; '?' after a message.
+ * Sets the values of the options in *own, which is the command's.  US_CLI_DONE:
+ * optind is the first of `least` to `most` arguments, or of any number if most
+ * is -1; else US_CLI_USAGE after a message.
  */
-int us_cli_option(const us_cli_command_t *c, int argc, char **argv);
+int us_cli_options(const us_cli_command_t *c, int argc, char **argv, void *own,
+    int least, int most);
 
 /* prints how the command is used, to standard error; returns US_CLI_USAGE */
 int us_cli_usage(const us_cli_command_t *c);
 
-/* prints the path and why it failed; returns US_CLI_USAGE */
+/* prints a message, or the path and why it failed; returns US_CLI_USAGE */
+int us_cli_fail(const char *fmt, ...)
+    __attribute__((format(printf, 1, 2)));
 int us_cli_failed(const char *path, const char *why);
 
 /* 0, or US_CLI_USAGE after a message: standard output cannot be written */
 int us_cli_output(void);
 
 /*
- * The values of options.  Bytes, "4096", "64k", "512M" or "4G", at least so
- * many: 0 after a message.  A number of things, "50000000", "50M" or "5e7", up
- * to 10^12: 0 if text does not begin with one; *end is what follows.  A
- * us_profile_t: -1 after a message.
+ * Values of options: text, const char *; bytes, size_t; a us_profile_t, int.
+ */
+int us_cli_text(const us_cli_option_t *o, void *value, const char *arg);
+int us_cli_bytes(const us_cli_option_t *o, void *value, const char *arg);
+int us_cli_profile(const us_cli_option_t *o, void *value, const char *arg);
+
+/*
+ * Bytes, "4096", "64k", "512M" or "4G", at least so many: 0 after a message.  A
+ * number of things, "50000000", "50M" or "5e7", up to 10^12: 0 if text does not
+ * begin with one; *end is what follows.
  */
 size_t us_cli_size(const char *option, const char *text, size_t least);
 double us_cli_count(const char *text, char **end);
-int us_cli_profile(const char *name);
 
 /*
  * Reads a file, or standard input for "-", of at most max bytes.  *text is

@@ -60,86 +60,48 @@ struct us_ask_s {
 };
 
 
-static int us_ask_command(int argc, char **argv);
+/* --new and --unseen: the status that is printed */
+
+static int
+us_ask_only(const us_cli_option_t *o, void *value, const char *arg)
+{
+    ((us_ask_t *) value)->only = o->name;
+
+    return 0;
+}
+
+
+static int
+us_ask_duration(const us_cli_option_t *o, void *value, const char *arg)
+{
+    uint64_t  seconds;
+
+    if (strlen(arg) > 40 || us_time_duration(us_str_of(arg), &seconds) == -1) {
+        return us_cli_fail("invalid --older \"%.40s\"; use a duration such as "
+                           "90m, 12h or 30d", arg);
+    }
+
+    return us_cli_text(o, value, arg);
+}
 
 
 static const us_cli_option_t  us_add_list[] = {
     { 'n', "new", NULL, "Print the URLs that are new, and with --older those "
       "that are due, and nothing else; on standard error each that a router "
-      "does not know to be added." },
+      "does not know to be added.", us_ask_only, 0 },
     { 'o', "older", "DURATION", "Of a store with claims: answer \"due\" for a "
-      "URL that was claimed longer ago, such as 30d, and claim it." },
-    { 0, NULL, NULL, NULL }
+      "URL that was claimed longer ago, such as 30d, and claim it.",
+      us_ask_duration, offsetof(us_ask_t, older) },
+    { .name = NULL }
 };
 
 static const us_cli_option_t  us_seen_list[] = {
     { 'u', "unseen", NULL, "Print the URLs that are unseen, and nothing "
-      "else." },
+      "else.", us_ask_only, 0 },
     { 'o', "older", "DURATION", "Of a store with claims: answer \"due\" for a "
-      "URL that was claimed longer ago, such as 30d." },
-    { 0, NULL, NULL, NULL }
-};
-
-
-#define US_ASK_STORE                                                          \
-    "STORE is a data directory, or http://HOST[:PORT][/PATH] of a running "   \
-    "service (without TLS), which is asked again for a minute while it "      \
-    "answers 502, 503 or 504."
-
-
-const us_cli_command_t  us_cli_add = {
-    .name = "add",
-    .run = us_ask_command,
-    .args = "STORE [FILE...]",
-    .summary = "add URLs to a store and print which are new",
-    .text =
-        "Adds the URLs of files, or of standard input (\"-\"), one a line, and "
-        "prints a line for each: the id, \"new\" or \"seen\", and the "
-        "canonical URL, separated by tabs; without an id \"-\".\n\n"
-        US_ASK_STORE " A directory must have no owner: while a service runs "
-        "on it, add at its URL.",
-    .options = us_add_list,
-    .exits =
-        " 0   all URLs are in the store\n"
-        " 1   some URLs were refused\n"
-        " 2   wrong usage, or the store or a file could not be read or "
-        "written"
-};
-
-
-const us_cli_command_t  us_cli_seen = {
-    .name = "seen",
-    .run = us_ask_command,
-    .args = "STORE [FILE...]",
-    .summary = "print which URLs a store has",
-    .text =
-        "Looks up the URLs of files, or of standard input (\"-\"), one a line, "
-        "and prints a line for each: the id, \"seen\" or \"unseen\", and the "
-        "canonical URL, separated by tabs; without an id \"-\". Nothing is "
-        "added.\n\n"
-        US_ASK_STORE,
-    .options = us_seen_list,
-    .exits =
-        " 0   the store has all URLs\n"
-        " 1   some URLs are unseen, or were refused\n"
-        " 2   wrong usage, or the store or a file could not be read"
-};
-
-
-const us_cli_command_t  us_cli_get = {
-    .name = "get",
-    .run = us_ask_command,
-    .args = "STORE [ID...]",
-    .summary = "print the URLs of ids",
-    .text =
-        "Prints \"ID<TAB>URL\" for each id of the arguments, or of standard "
-        "input, one a line; for an id without a URL \"-\" and, after another "
-        "tab, \"unknown\" or \"deleted\".\n\n"
-        US_ASK_STORE,
-    .exits =
-        " 0   all ids have URLs\n"
-        " 1   some have none\n"
-        " 2   wrong usage, or the store could not be read"
+      "URL that was claimed longer ago, such as 30d.",
+      us_ask_duration, offsetof(us_ask_t, older) },
+    { .name = NULL }
 };
 
 
@@ -420,9 +382,8 @@ us_ask_older(us_ask_t *a, uint64_t unit)
         *us_time_put(least, unit) = '\0';
         *us_time_put(most, US_STORE_OLDER_MAX * unit) = '\0';
 
-        fprintf(stderr, "urlstore: invalid --older \"%s\"; use a duration from "
-                "%s to %s\n", a->older, least, most);
-        return US_CLI_USAGE;
+        return us_cli_fail("invalid --older \"%s\"; use a duration from %s to "
+                           "%s", a->older, least, most);
     }
 
     a->units = (uint32_t) ((s + unit - 1) / unit);
@@ -745,9 +706,8 @@ us_ask_run(us_ask_t *a, int n, char **args)
 static int
 us_ask_command(int argc, char **argv)
 {
-    int          key, code, rc;
+    int          code, rc;
     char         error[US_EMBED_ERROR];
-    uint64_t     seconds;
     const char  *store;
 
     static us_ask_t  a;
@@ -758,38 +718,16 @@ us_ask_command(int argc, char **argv)
     a.endpoint = a.command == &us_cli_add ? "/add"
                  : a.command == &us_cli_seen ? "/seen" : "/url";
 
-    while ((key = us_cli_option(a.command, argc, argv)) != -1) {
-
-        if (key == '?') {
-            return us_cli_usage(a.command);
-        }
-
-        if (key == 'o') {
-            a.older = optarg;
-
-        } else {
-            a.only = key == 'n' ? "new" : "unseen";
-        }
+    if (us_cli_options(a.command, argc, argv, &a, 1, -1) != US_CLI_DONE) {
+        return US_CLI_USAGE;
     }
 
     if (a.older) {
-
-        if (strlen(a.older) > 40
-            || us_time_duration(us_str_of(a.older), &seconds) == -1)
-        {
-            fprintf(stderr, "urlstore: invalid --older \"%.40s\"; use a "
-                    "duration such as 90m, 12h or 30d\n", a.older);
-            return us_cli_usage(a.command);
-        }
 
         /* of a service, it is part of the request */
 
         snprintf(a.path, sizeof(a.path), "%s?older=%s", a.endpoint, a.older);
         a.endpoint = a.path;
-    }
-
-    if (optind == argc) {
-        return us_cli_usage(a.command);
     }
 
     store = argv[optind++];
@@ -799,8 +737,7 @@ us_ask_command(int argc, char **argv)
         a.batch = us_ask_service;
 
         if (us_client_init(&a.client, store) == -1) {
-            fprintf(stderr, "urlstore: %s\n", a.client.error);
-            code = US_CLI_USAGE;
+            code = us_cli_fail("%s", a.client.error);
         }
 
     } else {
@@ -826,3 +763,65 @@ us_ask_command(int argc, char **argv)
 
     return code ? code : rc ? rc : a.code;
 }
+
+
+#define US_ASK_STORE                                                          \
+    "STORE is a data directory, or http://HOST[:PORT][/PATH] of a running "   \
+    "service (without TLS), which is asked again for a minute while it "      \
+    "answers 502, 503 or 504."
+
+
+const us_cli_command_t  us_cli_add = {
+    .name = "add",
+    .run = us_ask_command,
+    .args = "STORE [FILE...]",
+    .summary = "add URLs to a store and print which are new",
+    .text =
+        "Adds the URLs of files, or of standard input (\"-\"), one a line, and "
+        "prints a line for each: the id, \"new\" or \"seen\", and the "
+        "canonical URL, separated by tabs; without an id \"-\".\n\n"
+        US_ASK_STORE " A directory must have no owner: while a service runs "
+        "on it, add at its URL.",
+    .options = us_add_list,
+    .exits =
+        " 0   all URLs are in the store\n"
+        " 1   some URLs were refused\n"
+        " 2   wrong usage, or the store or a file could not be read or "
+        "written"
+};
+
+
+const us_cli_command_t  us_cli_seen = {
+    .name = "seen",
+    .run = us_ask_command,
+    .args = "STORE [FILE...]",
+    .summary = "print which URLs a store has",
+    .text =
+        "Looks up the URLs of files, or of standard input (\"-\"), one a line, "
+        "and prints a line for each: the id, \"seen\" or \"unseen\", and the "
+        "canonical URL, separated by tabs; without an id \"-\". Nothing is "
+        "added.\n\n"
+        US_ASK_STORE,
+    .options = us_seen_list,
+    .exits =
+        " 0   the store has all URLs\n"
+        " 1   some URLs are unseen, or were refused\n"
+        " 2   wrong usage, or the store or a file could not be read"
+};
+
+
+const us_cli_command_t  us_cli_get = {
+    .name = "get",
+    .run = us_ask_command,
+    .args = "STORE [ID...]",
+    .summary = "print the URLs of ids",
+    .text =
+        "Prints \"ID<TAB>URL\" for each id of the arguments, or of standard "
+        "input, one a line; for an id without a URL \"-\" and, after another "
+        "tab, \"unknown\" or \"deleted\".\n\n"
+        US_ASK_STORE,
+    .exits =
+        " 0   all ids have URLs\n"
+        " 1   some have none\n"
+        " 2   wrong usage, or the store could not be read"
+};

@@ -37,84 +37,11 @@ typedef struct {
 } us_dest_t;
 
 
-static int us_backup_command(int argc, char **argv);
-static int us_restore_command(int argc, char **argv);
-
-
 static const us_cli_option_t  us_backup_options[] = {
-    { 'r', "rate", "SIZE", "Read at most so many bytes a second (20m)." },
-    { 0, NULL, NULL, NULL }
+    { 'r', "rate", "SIZE", "Read at most so many bytes a second (20m).",
+      us_cli_bytes, 0 },
+    { .name = NULL }
 };
-
-
-const us_cli_command_t  us_cli_backup = {
-    .name = "backup",
-    .run = us_backup_command,
-    .args = "DIR OUT",
-    .summary = "copy a data directory, beside a running service too",
-    .text =
-        "Copies the data directory DIR to OUT, which must not exist or be an "
-        "empty directory. The copy holds all that was answered before it was "
-        "begun. It is made in OUT.tmp, read back from the disk and checked, "
-        "and renamed when it is complete. What a killed command has left in "
-        "OUT.tmp is removed by the next one.\n\n"
-        "No service writes to a backup: restore makes a data directory of it. "
-        "stat, verify and dump read it.",
-    .options = us_backup_options,
-    .exits =
-        " 0   OUT is complete and on the disk\n"
-        " 1   DIR is damaged\n"
-        " 2   wrong usage, or OUT could not be made"
-};
-
-
-const us_cli_command_t  us_cli_restore = {
-    .name = "restore",
-    .run = us_restore_command,
-    .args = "[IN] DIR",
-    .summary = "make a data directory of a backup",
-    .text =
-        "Copies the backup IN to DIR, which must not exist or be an empty "
-        "directory, as backup does. A backup that is damaged or cut is "
-        "refused.\n\n"
-        "The store gets a new epoch: ids that were given after the backup are "
-        "never given again under the same uuid and epoch.\n\n"
-        "Without IN, gives a new epoch to DIR where it is. Use it after an "
-        "older copy of a data directory was put back by other means, before "
-        "the service starts.",
-    .options = us_backup_options,
-    .exits =
-        " 0   DIR is complete and on the disk\n"
-        " 1   IN is damaged or cut\n"
-        " 2   wrong usage, or DIR could not be made"
-};
-
-
-/* the number of arguments after the options; -1: wrong options */
-
-static int
-us_backup_parse(const us_cli_command_t *c, int argc, char **argv,
-    uint64_t *rate)
-{
-    int  key;
-
-    *rate = 0;
-
-    while ((key = us_cli_option(c, argc, argv)) != -1) {
-
-        if (key != 'r') {
-            return -1;
-        }
-
-        *rate = us_cli_size("rate", optarg, 1);
-
-        if (*rate == 0) {
-            return -1;
-        }
-    }
-
-    return argc - optind;
-}
 
 
 static int
@@ -238,8 +165,7 @@ us_dest_own(us_dest_t *t)
     /* the files that a killed command has left */
 
     if (us_dir_remove(t->dirfd, &e) == -1) {
-        fprintf(stderr, "urlstore: \"%s.tmp\": %s\n", t->path, e.text);
-        return US_CLI_USAGE;
+        return us_cli_fail("\"%s.tmp\": %s", t->path, e.text);
     }
 
     return US_CLI_DONE;
@@ -302,13 +228,11 @@ us_dest_open(us_dest_t *t, const char *path, int from)
         break;
 
     case 1:
-        fprintf(stderr, "urlstore: \"%s.tmp\" holds \"%s\", which is no file "
-                "of a copy\n", t->path, name);
-        return US_CLI_USAGE;
+        return us_cli_fail("\"%s.tmp\" holds \"%s\", which is no file of a "
+                           "copy", t->path, name);
 
     default:
-        fprintf(stderr, "urlstore: \"%s.tmp\": %s\n", t->path, e.text);
-        return US_CLI_USAGE;
+        return us_cli_fail("\"%s.tmp\": %s", t->path, e.text);
     }
 
     if (st.st_nlink && ((fchown(t->dirfd, st.st_uid, st.st_gid) == -1)
@@ -482,83 +406,130 @@ us_backup_run(const char *from, const char *to, uint64_t rate,
 static int
 us_backup_command(int argc, char **argv)
 {
-    uint64_t  rate;
+    size_t  rate;
 
-    if (us_backup_parse(&us_cli_backup, argc, argv, &rate) != 2) {
-        return us_cli_usage(&us_cli_backup);
-    }
+    rate = 0;
 
-    return us_backup_run(argv[optind], argv[optind + 1], rate, us_backup_seal,
-                         "backup");
+    return us_cli_options(&us_cli_backup, argc, argv, &rate, 2, 2)
+           == US_CLI_DONE
+           ? us_backup_run(argv[optind], argv[optind + 1], rate,
+                           us_backup_seal, "backup")
+           : US_CLI_USAGE;
 }
+
+
+const us_cli_command_t  us_cli_backup = {
+    .name = "backup",
+    .run = us_backup_command,
+    .args = "DIR OUT",
+    .summary = "copy a data directory, beside a running service too",
+    .text =
+        "Copies the data directory DIR to OUT, which must not exist or be an "
+        "empty directory. The copy holds all that was answered before it was "
+        "begun. It is made in OUT.tmp, read back from the disk and checked, "
+        "and renamed when it is complete. What a killed command has left in "
+        "OUT.tmp is removed by the next one.\n\n"
+        "No service writes to a backup: restore makes a data directory of it. "
+        "stat, verify and dump read it.",
+    .options = us_backup_options,
+    .exits =
+        " 0   OUT is complete and on the disk\n"
+        " 1   DIR is damaged\n"
+        " 2   wrong usage, or OUT could not be made"
+};
 
 
 static int
 us_restore_command(int argc, char **argv)
 {
     int            code, lock;
-    uint64_t       rate, epoch;
+    size_t         rate;
+    uint64_t       epoch;
     const char    *path;
     us_backup_t    b;
     us_cli_data_t  d;
 
-    switch (us_backup_parse(&us_cli_restore, argc, argv, &rate)) {
+    rate = 0;
+    epoch = 0;
 
-    case 1:
-        if (rate) {
-            return us_cli_usage(&us_cli_restore);
-        }
+    if (us_cli_options(&us_cli_restore, argc, argv, &rate, 1, 2)
+        != US_CLI_DONE)
+    {
+        return US_CLI_USAGE;
+    }
 
-        /*
-         * a directory that was put back by other means: only its epoch changes
-         */
+    path = argv[optind];
 
-        path = argv[optind];
-        code = us_cli_data_open(&d, path);
+    if (optind == argc - 2) {
+        return us_backup_run(path, argv[optind + 1], rate, us_backup_restore,
+                             "restored");
+    }
 
-        if (code != US_CLI_DONE) {
-            return code;
-        }
-
-        memset(&b, 0, sizeof(us_backup_t));
-        b.from = d.dirfd;
-        b.to = d.dirfd;
-
-        if (us_backup_look(&b) == -1) {
-            code = us_backup_failed(path, &b);
-            us_cli_data_close(&d);
-            return code;
-        }
-
-        lock = us_disk_lock(d.dirfd, US_DIR_LOCK, O_RDWR, LOCK_EX|LOCK_NB);
-
-        if (lock == -1) {
-            fprintf(stderr, "urlstore: \"%s\" cannot be locked: %s\n", path,
-                    errno == EWOULDBLOCK ? "it has an owner; stop the service "
-                                           "first" : strerror(errno));
-            code = US_CLI_USAGE;
-
-        } else {
-            code = us_backup_make(&b, path, path, us_backup_restore, &epoch);
-        }
-
-        if (code == US_CLI_DONE) {
-            us_backup_say("restored", path, &b, epoch);
-        }
-
-        if (lock != -1) {
-            (void) close(lock);
-        }
-
-        us_cli_data_close(&d);
-
-        return code;
-
-    case 2:
-        return us_backup_run(argv[optind], argv[optind + 1], rate,
-                             us_backup_restore, "restored");
-
-    default:
+    if (rate) {
         return us_cli_usage(&us_cli_restore);
     }
+
+    /* a directory that was put back by other means: only its epoch changes */
+
+    code = us_cli_data_open(&d, path);
+
+    if (code != US_CLI_DONE) {
+        return code;
+    }
+
+    memset(&b, 0, sizeof(us_backup_t));
+    b.from = d.dirfd;
+    b.to = d.dirfd;
+
+    if (us_backup_look(&b) == -1) {
+        code = us_backup_failed(path, &b);
+        us_cli_data_close(&d);
+        return code;
+    }
+
+    lock = us_disk_lock(d.dirfd, US_DIR_LOCK, O_RDWR, LOCK_EX|LOCK_NB);
+
+    if (lock == -1) {
+        code = us_cli_fail("\"%s\" cannot be locked: %s", path,
+                           errno == EWOULDBLOCK ? "it has an owner; stop the "
+                                                  "service first"
+                                                : strerror(errno));
+
+    } else {
+        code = us_backup_make(&b, path, path, us_backup_restore, &epoch);
+    }
+
+    if (code == US_CLI_DONE) {
+        us_backup_say("restored", path, &b, epoch);
+    }
+
+    if (lock != -1) {
+        (void) close(lock);
+    }
+
+    us_cli_data_close(&d);
+
+    return code;
 }
+
+
+const us_cli_command_t  us_cli_restore = {
+    .name = "restore",
+    .run = us_restore_command,
+    .args = "[IN] DIR",
+    .summary = "make a data directory of a backup",
+    .text =
+        "Copies the backup IN to DIR, which must not exist or be an empty "
+        "directory, as backup does. A backup that is damaged or cut is "
+        "refused.\n\n"
+        "The store gets a new epoch: ids that were given after the backup are "
+        "never given again under the same uuid and epoch.\n\n"
+        "Without IN, gives a new epoch to DIR where it is. Use it after an "
+        "older copy of a data directory was put back by other means, before "
+        "the service starts.",
+    .options = us_backup_options,
+    .exits =
+        " 0   DIR is complete and on the disk\n"
+        " 1   IN is damaged or cut\n"
+        " 2   wrong usage, or DIR could not be made"
+};

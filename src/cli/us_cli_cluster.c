@@ -94,9 +94,7 @@ us_nodes_line(us_nodes_t *nodes, const char *path, unsigned n, char *line)
     if (address == NULL || strtok_r(NULL, US_NODES_GAP, &rest)
         || address[strcspn(address, "'\"\\;{}$/")])
     {
-        fprintf(stderr, "urlstore: \"%s\": line %u is not NODE HOST:PORT\n",
-                path, n);
-        return US_CLI_USAGE;
+        return us_cli_fail("\"%s\": line %u is not NODE HOST:PORT", path, n);
     }
 
     if ((nodes->n & (nodes->n - 1)) == 0) {
@@ -107,8 +105,7 @@ us_nodes_line(us_nodes_t *nodes, const char *path, unsigned n, char *line)
         nodes->addresses = addresses ? addresses : nodes->addresses;
 
         if (names == NULL || addresses == NULL) {
-            fprintf(stderr, "urlstore: out of memory\n");
-            return US_CLI_USAGE;
+            return us_cli_fail("out of memory");
         }
     }
 
@@ -255,13 +252,11 @@ us_apply_target(us_target_t *t, const char *url)
     t->url = strdup(url);
 
     if (t->url == NULL) {
-        fprintf(stderr, "urlstore: out of memory\n");
-        return US_CLI_USAGE;
+        return us_cli_fail("out of memory");
     }
 
     if (us_client_init(&t->client, url) == -1) {
-        fprintf(stderr, "urlstore: %s\n", t->client.error);
-        return US_CLI_USAGE;
+        return us_cli_fail("%s", t->client.error);
     }
 
     return US_CLI_DONE;
@@ -714,8 +709,7 @@ us_command(const char *name, const char *url, int shard, double timeout,
     us_client_request_t  r = { "POST", endpoint, "text/plain", { 0, NULL } };
 
     if (us_client_init(&c, url) == -1) {
-        fprintf(stderr, "urlstore: %s\n", c.error);
-        return US_CLI_USAGE;
+        return us_cli_fail("%s", c.error);
     }
 
     (void) snprintf(number, sizeof(number), "=%d", shard);
@@ -754,18 +748,6 @@ us_command(const char *name, const char *url, int shard, double timeout,
 }
 
 
-enum {
-    US_CLUSTER_NODES = US_CLI_LONG,
-    US_CLUSTER_FORCE,
-    US_CLUSTER_KEY,
-    US_CLUSTER_NORM,
-    US_CLUSTER_PATH,
-    US_CLUSTER_SAMPLE,
-    US_CLUSTER_SHARD,
-    US_CLUSTER_TIMEOUT
-};
-
-
 typedef struct {
     const char   *nodes;              /* a file, or NULL */
     const char   *norm;
@@ -788,105 +770,83 @@ typedef struct {
 } us_cluster_action_t;
 
 
-static int us_cluster_command(int argc, char **argv);
-static int us_cluster_check(us_cluster_t *c);
-static int us_cluster_show(us_cluster_t *c);
-static int us_cluster_conf(us_cluster_t *c);
-static int us_cluster_new(us_cluster_t *c);
-static int us_cluster_grow(us_cluster_t *c);
-static int us_cluster_apply(us_cluster_t *c);
-static int us_cluster_promote(us_cluster_t *c);
-static int us_cluster_forget(us_cluster_t *c);
-static int us_cluster_rebase(us_cluster_t *c);
+static int
+us_cluster_key(const us_cli_option_t *o, void *value, const char *arg)
+{
+    if (strcmp(arg, "url") != 0 && strcmp(arg, "site") != 0) {
+        return us_cli_fail("--key \"%.40s\" is neither \"url\" nor \"site\"",
+                           arg);
+    }
+
+    *(us_key_t *) value = *arg == 's' ? US_KEY_SITE : US_KEY_URL;
+
+    return 0;
+}
 
 
-static const us_cluster_action_t  us_cluster_actions[] = {
-    { "check", 1, 2, us_cluster_check },
-    { "show", 1, 1 << 30, us_cluster_show },
-    { "conf", 1, 1, us_cluster_conf },
-    { "new", 1, US_SHARDS, us_cluster_new },
-    { "grow", 2, US_SHARDS, us_cluster_grow },
-    { "apply", 1, 1 << 30, us_cluster_apply },
-    { "promote", 1, 1, us_cluster_promote },
-    { "forget", 1, 1, us_cluster_forget },
-    { "rebase", 1, 1, us_cluster_rebase },
-    { NULL, 0, 0, NULL }
-};
+static int
+us_cluster_number(const us_cli_option_t *o, void *value, const char *arg)
+{
+    char    *end;
+    double   shard;
+
+    shard = us_cli_count(arg, &end);
+
+    if (*end || *arg == '\0' || shard >= US_SHARDS) {
+        return us_cli_fail("--shard \"%.40s\" is not the number of a shard",
+                           arg);
+    }
+
+    *(int *) value = (int) shard;
+
+    return 0;
+}
+
+
+static int
+us_cluster_seconds(const us_cli_option_t *o, void *value, const char *arg)
+{
+    char  *end;
+
+    *(double *) value = us_cli_count(arg, &end);
+
+    if (*(double *) value == 0 || *end) {
+        return us_cli_fail("--timeout \"%.40s\" is not a number of seconds "
+                           "from 1", arg);
+    }
+
+    return 0;
+}
 
 
 static const us_cli_option_t  us_cluster_list[] = {
-    { US_CLUSTER_NODES, "nodes", "FILE", "Of conf and apply: lines NODE "
-      "HOST:PORT, the addresses of the nodes." },
-    { US_CLUSTER_FORCE, "force", NULL, "Of apply: post the map although no "
+    { US_CLI_LONG, "nodes", "FILE", "Of conf and apply: lines NODE "
+      "HOST:PORT, the addresses of the nodes.",
+      us_cli_text, offsetof(us_cluster_t, nodes) },
+    { US_CLI_LONG + 1, "force", NULL, "Of apply: post the map although no "
       "node of a new shard could be asked for its uuid. A wrong uuid in a map "
-      "cannot be mended." },
-    { US_CLUSTER_KEY, "key", "KEY", "Of new: \"url\" (the default) or "
-      "\"site\", what decides the slot of a URL. It can never be changed." },
-    { US_CLUSTER_NORM, "norm", "TEXT", "Of new: \"normalization\" of GET "
-      "/stats of the shards. The default is that of zones with the defaults." },
-    { US_CLUSTER_PATH, "path", "PATH", "Of apply: the path of "
-      "urlstore_cluster_admin at the nodes; /cluster is the default." },
-    { US_CLUSTER_SAMPLE, "sample", "FILE", "Of new and grow: different URLs, "
+      "cannot be mended.",
+      NULL, offsetof(us_cluster_t, apply.force) },
+    { US_CLI_LONG + 2, "key", "KEY", "Of new: \"url\" (the default) or "
+      "\"site\", what decides the slot of a URL. It can never be changed.",
+      us_cluster_key, offsetof(us_cluster_t, key) },
+    { US_CLI_LONG + 3, "norm", "TEXT", "Of new: \"normalization\" of GET "
+      "/stats of the shards. The default is that of zones with the defaults.",
+      us_cli_text, offsetof(us_cluster_t, norm) },
+    { US_CLI_LONG + 4, "path", "PATH", "Of apply: the path of "
+      "urlstore_cluster_admin at the nodes; /cluster is the default.",
+      us_cli_text, offsetof(us_cluster_t, apply.path) },
+    { US_CLI_LONG + 5, "sample", "FILE", "Of new and grow: different URLs, "
       "one a line. The shards get as many of them, not as many slots: by "
-      "\"site\", large sites are divided." },
-    { US_CLUSTER_SHARD, "shard", "NUMBER", "Of promote, forget and rebase: "
-      "this shard only." },
-    { US_CLUSTER_TIMEOUT, "timeout", "SECONDS", "Of apply, promote, forget and "
-      "rebase: how long to try; 60 is the default, of rebase 3600." },
-    { 0, NULL, NULL, NULL }
-};
-
-
-const us_cli_command_t  us_cli_cluster = {
-    .name = "cluster",
-    .run = us_cluster_command,
-    .args = "ACTION [ARGUMENT...]",
-    .summary = "make, check and apply the map of a cluster",
-    .text =
-        "A map says which shard has which URLs. Everywhere MAP is a file, "
-        "\"-\", or http://HOST[:PORT][/PATH] of a running node or router, "
-        "whose map is read (/cluster without a path).\n\n"
-        " check MAP [OLD]      is it a map, and may it follow OLD?\n"
-        " show MAP [URL...]    the shards and their shares; with URLs a line\n"
-        "                      for each: slot, owner, former owners or \"-\",\n"
-        "                      and the canonical URL\n"
-        " conf MAP             prints an upstream for each node, to include\n"
-        "                      in the http block of nginx.conf\n"
-        " new SHARD...         prints the first map, of stores without URLs;\n"
-        "                      a store that has some is the only SHARD, and\n"
-        "                      the others come by grow\n"
-        " grow MAP SHARD...    prints the next map, with more shards: slots\n"
-        "                      move to them until all have as many\n"
-        " apply MAP [URL...]   posts the map to the nodes of --nodes, then to\n"
-        "                      the URLs, until each has it; a standby gets it\n"
-        "                      from its primary\n"
-        " promote URL          makes the standbys of the nginx at URL, its\n"
-        "                      urlstore_cluster_admin (/cluster without a\n"
-        "                      path), the primaries of their shards; prints\n"
-        "                      shard, node and term of each\n"
-        " forget URL           of a log that has lost rows: gives them up,\n"
-        "                      and raises the epoch. The nodes read the log\n"
-        "                      anew, and that at URL is the primary. The ids\n"
-        "                      go to other URLs: save them first\n"
-        " rebase URL           makes new bases of the logs whose primaries\n"
-        "                      are in the nginx at URL, and removes the rows\n"
-        "                      before them; prints shard, node, LSN and bytes\n"
-        "                      of each\n\n"
-        "SHARD is NUMBER=UUID,NODE[,NODE...]: the uuid of the shard's store, "
-        "which \"urlstore stat\" and GET /stats report, and the names of its "
-        "nodes, as the upstreams are called.\n\n"
-        "apply may be killed at any time and run again. It first asks all "
-        "whether they may have MAP, each node for its shard and its uuid, and "
-        "posts nothing if one refuses, or no node of a new shard answers. It "
-        "prints a line for each: SHARD, NODE (\"-\" for a URL), URL, "
-        "\"adopted\", \"standby\", \"pending\" or \"refused\", and why.",
-    .options = us_cluster_list,
-    .exits =
-        " 0   all was done; apply: every node and router has the map\n"
-        " 1   it is no map, or may not follow; apply, promote, forget and "
-        "rebase: it was refused\n"
-        " 2   wrong usage, something could not be read or written; apply,\n"
-        "     promote and rebase: not all nodes have done it in time"
+      "\"site\", large sites are divided.",
+      us_cli_text, offsetof(us_cluster_t, sample) },
+    { US_CLI_LONG + 6, "shard", "NUMBER", "Of promote, forget and rebase: "
+      "this shard only.",
+      us_cluster_number, offsetof(us_cluster_t, shard) },
+    { US_CLI_LONG + 7, "timeout", "SECONDS", "Of apply, promote, forget and "
+      "rebase: how long to try; 60 is the default, of rebase 3600.",
+      us_cluster_seconds, offsetof(us_cluster_t, apply.timeout) },
+    { .name = NULL }
 };
 
 
@@ -969,112 +929,6 @@ us_sample(const char *path, us_str_t norm, us_key_t key,
 
 
 static int
-us_cluster_options(us_cluster_t *c, int argc, char **argv)
-{
-    int      key;
-    char    *end;
-    double   shard;
-
-    while ((key = us_cli_option(&us_cli_cluster, argc, argv)) != -1) {
-
-        switch (key) {
-
-        case US_CLUSTER_NODES:
-            c->nodes = optarg;
-            break;
-
-        case US_CLUSTER_FORCE:
-            c->apply.force = 1;
-            break;
-
-        case US_CLUSTER_KEY:
-            if (strcmp(optarg, "url") != 0 && strcmp(optarg, "site") != 0) {
-                fprintf(stderr, "urlstore: --key \"%.40s\" is neither \"url\" "
-                        "nor \"site\"\n", optarg);
-                return US_CLI_USAGE;
-            }
-
-            c->key = *optarg == 's' ? US_KEY_SITE : US_KEY_URL;
-            break;
-
-        case US_CLUSTER_NORM:
-            c->norm = optarg;
-            break;
-
-        case US_CLUSTER_PATH:
-            c->apply.path = optarg;
-            break;
-
-        case US_CLUSTER_SAMPLE:
-            c->sample = optarg;
-            break;
-
-        case US_CLUSTER_SHARD:
-            shard = us_cli_count(optarg, &end);
-
-            if (*end || *optarg == '\0' || shard >= US_SHARDS) {
-                fprintf(stderr, "urlstore: --shard \"%.40s\" is not the "
-                        "number of a shard\n", optarg);
-                return US_CLI_USAGE;
-            }
-
-            c->shard = (int) shard;
-            break;
-
-        case US_CLUSTER_TIMEOUT:
-            c->apply.timeout = us_cli_count(optarg, &end);
-
-            if (c->apply.timeout == 0 || *end) {
-                fprintf(stderr, "urlstore: --timeout \"%.40s\" is not a "
-                        "number of seconds from 1\n", optarg);
-                return US_CLI_USAGE;
-            }
-
-            break;
-
-        default:
-            return US_CLI_USAGE;
-        }
-    }
-
-    return US_CLI_DONE;
-}
-
-
-static int
-us_cluster_command(int argc, char **argv)
-{
-    us_cluster_t                c;
-    const us_cluster_action_t  *a;
-
-    memset(&c, 0, sizeof(us_cluster_t));
-    c.apply.path = "/cluster";
-    c.shard = -1;
-
-    if (us_cluster_options(&c, argc, argv) != US_CLI_DONE || optind == argc) {
-        return us_cli_usage(&us_cli_cluster);
-    }
-
-    c.n = argc - optind - 1;
-    c.args = argv + optind + 1;
-
-    for (a = us_cluster_actions; a->name; a++) {
-        if (strcmp(a->name, argv[optind]) == 0) {
-            break;
-        }
-    }
-
-    if (a->name == NULL) {
-        fprintf(stderr, "urlstore: no action \"%.40s\"\n", argv[optind]);
-        return us_cli_usage(&us_cli_cluster);
-    }
-
-    return c.n < a->least || c.n > a->most ? us_cli_usage(&us_cli_cluster)
-                                           : a->run(&c);
-}
-
-
-static int
 us_cluster_get(const char *url, us_str_t *text)
 {
     int                  status;
@@ -1082,8 +936,7 @@ us_cluster_get(const char *url, us_str_t *text)
     us_client_request_t  r = { "GET", "", "application/json", { 0, NULL } };
 
     if (us_client_init(&c, url) == -1) {
-        fprintf(stderr, "urlstore: %s\n", c.error);
-        return US_CLI_USAGE;
+        return us_cli_fail("%s", c.error);
     }
 
     r.endpoint = c.path[0] ? "" : "/cluster";
@@ -1413,8 +1266,7 @@ us_cluster_new(us_cluster_t *c)
     us_shard_t  *shards;
 
     if (getrandom(cluster, sizeof(cluster), 0) != sizeof(cluster)) {
-        fprintf(stderr, "urlstore: getrandom: %s\n", strerror(errno));
-        return US_CLI_USAGE;
+        return us_cli_fail("getrandom: %s", strerror(errno));
     }
 
     shards = us_cluster_parse(c->n, c->args);
@@ -1552,3 +1404,104 @@ us_cluster_rebase(us_cluster_t *c)
 
     return us_command("rebase", c->args[0], c->shard, timeout, timeout);
 }
+
+
+static const us_cluster_action_t  us_cluster_actions[] = {
+    { "check", 1, 2, us_cluster_check },
+    { "show", 1, 1 << 30, us_cluster_show },
+    { "conf", 1, 1, us_cluster_conf },
+    { "new", 1, US_SHARDS, us_cluster_new },
+    { "grow", 2, US_SHARDS, us_cluster_grow },
+    { "apply", 1, 1 << 30, us_cluster_apply },
+    { "promote", 1, 1, us_cluster_promote },
+    { "forget", 1, 1, us_cluster_forget },
+    { "rebase", 1, 1, us_cluster_rebase },
+    { NULL, 0, 0, NULL }
+};
+
+
+static int
+us_cluster_command(int argc, char **argv)
+{
+    us_cluster_t                c;
+    const us_cluster_action_t  *a;
+
+    memset(&c, 0, sizeof(us_cluster_t));
+    c.apply.path = "/cluster";
+    c.shard = -1;
+
+    if (us_cli_options(&us_cli_cluster, argc, argv, &c, 1, -1)
+        != US_CLI_DONE)
+    {
+        return US_CLI_USAGE;
+    }
+
+    c.n = argc - optind - 1;
+    c.args = argv + optind + 1;
+
+    for (a = us_cluster_actions; a->name; a++) {
+        if (strcmp(a->name, argv[optind]) == 0) {
+            break;
+        }
+    }
+
+    if (a->name == NULL) {
+        (void) us_cli_fail("no action \"%.40s\"", argv[optind]);
+    }
+
+    return a->name == NULL || c.n < a->least || c.n > a->most
+           ? us_cli_usage(&us_cli_cluster) : a->run(&c);
+}
+
+
+const us_cli_command_t  us_cli_cluster = {
+    .name = "cluster",
+    .run = us_cluster_command,
+    .args = "ACTION [ARGUMENT...]",
+    .summary = "make, check and apply the map of a cluster",
+    .text =
+        "A map says which shard has which URLs. Everywhere MAP is a file, "
+        "\"-\", or http://HOST[:PORT][/PATH] of a running node or router, "
+        "whose map is read (/cluster without a path).\n\n"
+        " check MAP [OLD]      is it a map, and may it follow OLD?\n"
+        " show MAP [URL...]    the shards and their shares; with URLs a line\n"
+        "                      for each: slot, owner, former owners or \"-\",\n"
+        "                      and the canonical URL\n"
+        " conf MAP             prints an upstream for each node, to include\n"
+        "                      in the http block of nginx.conf\n"
+        " new SHARD...         prints the first map, of stores without URLs;\n"
+        "                      a store that has some is the only SHARD, and\n"
+        "                      the others come by grow\n"
+        " grow MAP SHARD...    prints the next map, with more shards: slots\n"
+        "                      move to them until all have as many\n"
+        " apply MAP [URL...]   posts the map to the nodes of --nodes, then to\n"
+        "                      the URLs, until each has it; a standby gets it\n"
+        "                      from its primary\n"
+        " promote URL          makes the standbys of the nginx at URL, its\n"
+        "                      urlstore_cluster_admin (/cluster without a\n"
+        "                      path), the primaries of their shards; prints\n"
+        "                      shard, node and term of each\n"
+        " forget URL           of a log that has lost rows: gives them up,\n"
+        "                      and raises the epoch. The nodes read the log\n"
+        "                      anew, and that at URL is the primary. The ids\n"
+        "                      go to other URLs: save them first\n"
+        " rebase URL           makes new bases of the logs whose primaries\n"
+        "                      are in the nginx at URL, and removes the rows\n"
+        "                      before them; prints shard, node, LSN and bytes\n"
+        "                      of each\n\n"
+        "SHARD is NUMBER=UUID,NODE[,NODE...]: the uuid of the shard's store, "
+        "which \"urlstore stat\" and GET /stats report, and the names of its "
+        "nodes, as the upstreams are called.\n\n"
+        "apply may be killed at any time and run again. It first asks all "
+        "whether they may have MAP, each node for its shard and its uuid, and "
+        "posts nothing if one refuses, or no node of a new shard answers. It "
+        "prints a line for each: SHARD, NODE (\"-\" for a URL), URL, "
+        "\"adopted\", \"standby\", \"pending\" or \"refused\", and why.",
+    .options = us_cluster_list,
+    .exits =
+        " 0   all was done; apply: every node and router has the map\n"
+        " 1   it is no map, or may not follow; apply, promote, forget and "
+        "rebase: it was refused\n"
+        " 2   wrong usage, something could not be read or written; apply,\n"
+        "     promote and rebase: not all nodes have done it in time"
+};

@@ -145,8 +145,7 @@ us_cli_data_format(us_cli_data_t *d, const us_store_conf_t *conf)
 
     if (d->mem == MAP_FAILED) {
         d->mem = NULL;
-        fprintf(stderr, "urlstore: no memory: %s\n", strerror(errno));
-        return US_CLI_USAGE;
+        return us_cli_fail("no memory: %s", strerror(errno));
     }
 
     if (us_store_format(d->mem, d->size, conf) == 0) {
@@ -154,8 +153,7 @@ us_cli_data_format(us_cli_data_t *d, const us_store_conf_t *conf)
     }
 
     if (d->store == NULL) {
-        fprintf(stderr, "urlstore: no memory for a store\n");
-        return US_CLI_USAGE;
+        return us_cli_fail("no memory for a store");
     }
 
     return US_CLI_DONE;
@@ -196,8 +194,7 @@ us_cli_data_load(us_cli_data_t *d, int lookup)
     if (getrandom(conf.hash_key, sizeof(conf.hash_key), 0)
         != sizeof(conf.hash_key))
     {
-        fprintf(stderr, "urlstore: no random bytes: %s\n", strerror(errno));
-        return US_CLI_USAGE;
+        return us_cli_fail("no random bytes: %s", strerror(errno));
     }
 
     conf.lookup = lookup;

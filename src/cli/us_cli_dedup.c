@@ -47,47 +47,7 @@
 #define US_DEDUP_ROOM    (US_URL_MAX + 64)
 
 
-static int us_dedup_run(int argc, char **argv);
-
-
 static volatile sig_atomic_t  us_dedup_stop;
-
-
-static const us_cli_option_t  us_dedup_list[] = {
-    { 'q', "quiet", NULL, "Print no progress, and no reasons for refused "
-      "lines." },
-    { 'c', "count", NULL, "Print each line once, at the end, after the number "
-      "of times that it came and a tab." },
-    { 'i', "ids", NULL, "Print before each line its number, from 0, and a "
-      "tab." },
-    { 'f', "filter", "N,RATE", "Approximately, in a fixed amount of memory: "
-      "up to N lines (50M), of which RATE (0.001) may be missing." },
-    { 'n', "normalize", "P", "Lines are URLs: print them canonical, by the "
-      "rules of profile P, once for both spellings of a site (www.)." },
-    { 'F', "follow", "DIR", "Read the files of DIR as they are finished, "
-      "until a signal comes." },
-    { 'm', "memory", "SIZE", "Use at most SIZE (64k, 512M, 4G) for the "
-      "lines." },
-    { 0, NULL, NULL, NULL }
-};
-
-
-const us_cli_command_t  us_cli_dedup = {
-    .name = "dedup",
-    .run = us_dedup_run,
-    .args = "[FILE...]",
-    .summary = "print each line the first time it comes",
-    .text =
-        "Prints the different lines of files, or of standard input (\"-\"), "
-        "in their order. Files packed by gzip, xz or zstd are unpacked by "
-        "these programs. On a terminal it shows the progress.",
-    .options = us_dedup_list,
-    .exits =
-        " 0   all was done\n"
-        " 1   lines were refused, too long, or more than the filter was made "
-        "for\n"
-        " 2   wrong usage, some input or the output failed, no memory"
-};
 
 
 /*
@@ -415,9 +375,9 @@ struct us_dedup_s {
     us_norm_ws_t    *ws;
     uint8_t         *text;            /* the canonical URLs of a group */
 
-    unsigned         quiet:1;
-    unsigned         count:1;
-    unsigned         ids:1;
+    int              quiet;
+    int              count;
+    int              ids;
     int              profile;         /* -1: lines as they are */
     const char      *follow;
     size_t           memory;
@@ -432,9 +392,6 @@ struct us_dedup_s {
 
     us_files_t       files;
 };
-
-
-static int us_dedup_run(int argc, char **argv);
 
 
 static int
@@ -452,9 +409,8 @@ us_dedup_flush(us_dedup_t *d)
                 continue;
             }
 
-            fprintf(stderr, "urlstore: standard output could not be written: "
-                    "%s\n", strerror(errno));
-            return US_CLI_USAGE;
+            return us_cli_fail("standard output could not be written: %s",
+                               strerror(errno));
         }
     }
 
@@ -511,9 +467,8 @@ us_dedup_taken(us_dedup_t *d, size_t done, size_t n)
     }
 
     if (errno != ENOSPC) {
-        fprintf(stderr, "urlstore: out of memory after %llu lines\n",
-                (unsigned long long) d->lines);
-        return US_CLI_USAGE;
+        return us_cli_fail("out of memory after %llu lines",
+                           (unsigned long long) d->lines);
     }
 
     (void) us_dedup_flush(d);
@@ -751,9 +706,8 @@ us_dedup_open(us_dedup_t *d)
                                    : us_dedup_take_filter_urls;
 
         if (d->memory && d->memory < d->plan.size) {
-            fprintf(stderr, "urlstore: this filter needs %zu MB\n",
-                    (d->plan.size >> 20) + 1);
-            return US_CLI_USAGE;
+            return us_cli_fail("this filter needs %zu MB",
+                               (d->plan.size >> 20) + 1);
         }
 
         d->mem = us_dedup_map(d->plan.size);
@@ -823,103 +777,86 @@ us_dedup_signal(int signo)
 
 
 static int
-us_dedup_filter_option(us_dedup_t *d, const char *text)
+us_dedup_filter_option(const us_cli_option_t *o, void *value, const char *arg)
 {
     char    *end;
     double   capacity, rate;
 
-    capacity = us_cli_count(text, &end);
+    capacity = us_cli_count(arg, &end);
 
     if (*end == ',' && capacity) {
         rate = strtod(end + 1, &end);
 
         if (*end == '\0'
-            && us_filter_plan((uint64_t) capacity, rate, 0, &d->plan) == 0)
+            && us_filter_plan((uint64_t) capacity, rate, 0, value) == 0)
         {
             return 0;
         }
     }
 
-    fprintf(stderr, "urlstore: --filter \"%s\" is not N,RATE: a number of "
-            "lines up to 1e12, and an error between %g and %g, such as "
-            "50M,0.001\n", text,
-            US_FILTER_ERROR_MIN, US_FILTER_ERROR_MAX);
+    (void) us_cli_fail("--filter \"%s\" is not N,RATE: a number of lines up to "
+                       "1e12, and an error between %g and %g, such as "
+                       "50M,0.001", arg, US_FILTER_ERROR_MIN,
+                       US_FILTER_ERROR_MAX);
 
-    return US_CLI_USAGE;
+    return -1;
 }
+
+
+static int
+us_dedup_memory_option(const us_cli_option_t *o, void *value, const char *arg)
+{
+    *(size_t *) value = us_cli_size(o->name, arg, 1 << 20);
+
+    return *(size_t *) value ? US_CLI_DONE : US_CLI_USAGE;
+}
+
+
+static const us_cli_option_t  us_dedup_list[] = {
+    { 'q', "quiet", NULL, "Print no progress, and no reasons for refused "
+      "lines.",
+      NULL, offsetof(us_dedup_t, quiet) },
+    { 'c', "count", NULL, "Print each line once, at the end, after the number "
+      "of times that it came and a tab.",
+      NULL, offsetof(us_dedup_t, count) },
+    { 'i', "ids", NULL, "Print before each line its number, from 0, and a "
+      "tab.",
+      NULL, offsetof(us_dedup_t, ids) },
+    { 'f', "filter", "N,RATE", "Approximately, in a fixed amount of memory: "
+      "up to N lines (50M), of which RATE (0.001) may be missing.",
+      us_dedup_filter_option, offsetof(us_dedup_t, plan) },
+    { 'n', "normalize", "P", "Lines are URLs: print them canonical, by the "
+      "rules of profile P, once for both spellings of a site (www.).",
+      us_cli_profile, offsetof(us_dedup_t, profile) },
+    { 'F', "follow", "DIR", "Read the files of DIR as they are finished, "
+      "until a signal comes.",
+      us_cli_text, offsetof(us_dedup_t, follow) },
+    { 'm', "memory", "SIZE", "Use at most SIZE (64k, 512M, 4G) for the "
+      "lines.",
+      us_dedup_memory_option, offsetof(us_dedup_t, memory) },
+    { .name = NULL }
+};
 
 
 static int
 us_dedup_options(us_dedup_t *d, int argc, char **argv)
 {
-    int  c;
-
     d->profile = -1;
 
-    while ((c = us_cli_option(&us_cli_dedup, argc, argv)) != -1) {
-
-        switch (c) {
-
-        case 'q':
-            d->quiet = 1;
-            break;
-
-        case 'c':
-            d->count = 1;
-            break;
-
-        case 'i':
-            d->ids = 1;
-            break;
-
-        case 'f':
-            if (us_dedup_filter_option(d, optarg) != 0) {
-                return US_CLI_USAGE;
-            }
-            break;
-
-        case 'n':
-            d->profile = us_cli_profile(optarg);
-
-            if (d->profile == -1) {
-                return US_CLI_USAGE;
-            }
-            break;
-
-        case 'F':
-            d->follow = optarg;
-            break;
-
-        case 'm':
-            d->memory = us_cli_size("memory", optarg, 1 << 20);
-
-            if (d->memory == 0) {
-                return US_CLI_USAGE;
-            }
-            break;
-
-        default:
-            return us_cli_usage(&us_cli_dedup);
-        }
+    if (us_cli_options(&us_cli_dedup, argc, argv, d, 0, -1) != US_CLI_DONE) {
+        return US_CLI_USAGE;
     }
 
     if (d->count && (d->ids || d->plan.size)) {
-        fprintf(stderr, "urlstore: --count does not go with --ids or "
-                "--filter\n");
-        return US_CLI_USAGE;
+        return us_cli_fail("--count does not go with --ids or --filter");
     }
 
     if (d->ids && d->plan.size) {
-        fprintf(stderr, "urlstore: --ids does not go with --filter\n");
-        return US_CLI_USAGE;
+        return us_cli_fail("--ids does not go with --filter");
     }
 
-    if (d->follow && optind < argc) {
-        fprintf(stderr, "urlstore: files do not go with --follow\n");
-        return US_CLI_USAGE;
-    }
-
-    return 0;
+    return d->follow && optind < argc
+           ? us_cli_fail("files do not go with --follow") : US_CLI_DONE;
 }
 
 
@@ -1084,3 +1021,21 @@ us_dedup_run(int argc, char **argv)
 
     return rc ? rc : code;
 }
+
+
+const us_cli_command_t  us_cli_dedup = {
+    .name = "dedup",
+    .run = us_dedup_run,
+    .args = "[FILE...]",
+    .summary = "print each line the first time it comes",
+    .text =
+        "Prints the different lines of files, or of standard input (\"-\"), "
+        "in their order. Files packed by gzip, xz or zstd are unpacked by "
+        "these programs. On a terminal it shows the progress.",
+    .options = us_dedup_list,
+    .exits =
+        " 0   all was done\n"
+        " 1   lines were refused, too long, or more than the filter was made "
+        "for\n"
+        " 2   wrong usage, some input or the output failed, no memory"
+};

@@ -38,52 +38,11 @@
 #define US_DUMP_IDS     1000          /* of a request to a service */
 
 
-static int us_dump_run(int argc, char **argv);
-
-
-static const us_cli_option_t  us_dump_list[] = {
-    { 'd', "deleted", NULL, "Print deleted ids, too, with \"-\" as the URL." },
-    { 't', "times", NULL, "Print a third column: when the URL was claimed "
-      "last, in seconds since 1970, or \"-\"." },
-    { 's', "sorted", NULL, "Print URLs without ids, in order of their "
-      "bytes." },
-    { US_CLI_LONG, "delta", NULL, "With --sorted: code each URL by what it "
-      "has in common with the one before, as a byte for the length of the "
-      "common prefix (at most 255), the rest and a newline." },
-    { 'm', "memory", "SIZE", "With --sorted: sort through temporary files "
-      "what is more than SIZE (256m)." },
-    { 0, NULL, NULL, NULL }
-};
-
-
-const us_cli_command_t  us_cli_dump = {
-    .name = "dump",
-    .run = us_dump_run,
-    .args = "STORE",
-    .summary = "print the URLs of a store",
-    .text =
-        "Prints \"ID<TAB>URL\" lines in order of ids. With --sorted, the last "
-        "line on standard error is the bytes per URL, plain and delta-coded. "
-        "A damaged directory is printed up to the damage.\n\n"
-        "STORE is a data directory, or http://HOST[:PORT][/PATH] of a running "
-        "node (without TLS, no router), without --times and --sorted. Each of "
-        "its ids is asked for, again for a minute if the answer is cut off, "
-        "also of a node that may not list them because its log has lost rows.",
-    .options = us_dump_list,
-    .exits =
-        " 0   all URLs were printed\n"
-        " 1   DIR is damaged: URLs up to the damage were printed; or the "
-        "service did not answer some ids\n"
-        " 2   wrong usage, there is no store, or something could not be read "
-        "or written: what was printed is not whole"
-};
-
-
 typedef struct {
-    unsigned   sorted:1;
-    unsigned   delta:1;
-    unsigned   deleted:1;
-    unsigned   times:1;
+    int        sorted;
+    int        delta;
+    int        deleted;
+    int        times;
     size_t     memory;
 
     uint64_t   urls;
@@ -92,6 +51,25 @@ typedef struct {
     size_t     last_len;
     uint8_t    last[US_URL_MAX + 8];
 } us_dump_options_t;
+
+
+static const us_cli_option_t  us_dump_list[] = {
+    { 'd', "deleted", NULL, "Print deleted ids, too, with \"-\" as the URL.",
+      NULL, offsetof(us_dump_options_t, deleted) },
+    { 't', "times", NULL, "Print a third column: when the URL was claimed "
+      "last, in seconds since 1970, or \"-\".",
+      NULL, offsetof(us_dump_options_t, times) },
+    { 's', "sorted", NULL, "Print URLs without ids, in order of their "
+      "bytes.", NULL, offsetof(us_dump_options_t, sorted) },
+    { US_CLI_LONG, "delta", NULL, "With --sorted: code each URL by what it "
+      "has in common with the one before, as a byte for the length of the "
+      "common prefix (at most 255), the rest and a newline.",
+      NULL, offsetof(us_dump_options_t, delta) },
+    { 'm', "memory", "SIZE", "With --sorted: sort through temporary files "
+      "what is more than SIZE (256m).",
+      us_cli_bytes, offsetof(us_dump_options_t, memory) },
+    { .name = NULL }
+};
 
 
 /*
@@ -597,17 +575,15 @@ us_dump_look(us_client_t *c, uint64_t *next, uint64_t *epoch)
                                { 0, NULL } };
 
     if (us_client_once(c, &r) != 200) {
-        fprintf(stderr, "urlstore: %s\n", c->error);
-        return US_CLI_USAGE;
+        return us_cli_fail("%s", c->error);
     }
 
     if (us_dump_figure(c, "next_id", next) == -1
         || us_dump_figure(c, "epoch", epoch) == -1)
     {
-        fprintf(stderr, "urlstore: %s:%s%s/stats: there is no \"next_id\": it "
-                "is a router, or answers nothing now\n", c->host, c->port,
-                c->path);
-        return US_CLI_USAGE;
+        return us_cli_fail("%s:%s%s/stats: there is no \"next_id\": it is a "
+                           "router, or answers nothing now", c->host, c->port,
+                           c->path);
     }
 
     return US_CLI_DONE;
@@ -658,8 +634,7 @@ us_dump_service(const us_dump_options_t *o, const char *url)
     static char   ids[US_DUMP_IDS * 21];
 
     if (us_client_init(&c, url) == -1) {
-        fprintf(stderr, "urlstore: %s\n", c.error);
-        return US_CLI_USAGE;
+        return us_cli_fail("%s", c.error);
     }
 
     code = us_dump_look(&c, &next, &epoch);
@@ -691,9 +666,8 @@ us_dump_service(const us_dump_options_t *o, const char *url)
     code = code ? code : us_dump_look(&c, &end, &then);
 
     if (code == US_CLI_DONE && (then != epoch || end < next)) {
-        fprintf(stderr, "urlstore: %s: its store has become another one "
-                "meanwhile\n", url);
-        code = US_CLI_USAGE;
+        code = us_cli_fail("%s: its store has become another one meanwhile",
+                           url);
     }
 
     if (code == US_CLI_DONE && missing) {
@@ -740,49 +714,18 @@ us_dump_damage(const us_cli_data_t *d)
 static int
 us_dump_run(int argc, char **argv)
 {
-    int                key, code;
+    int                code;
     us_cli_data_t      d;
     us_dump_options_t  o;
 
     memset(&o, 0, sizeof(us_dump_options_t));
     o.memory = US_DUMP_MEMORY;
 
-    while ((key = us_cli_option(&us_cli_dump, argc, argv)) != -1) {
-
-        switch (key) {
-
-        case 's':
-            o.sorted = 1;
-            break;
-
-        case US_CLI_LONG:
-            o.delta = 1;
-            break;
-
-        case 'd':
-            o.deleted = 1;
-            break;
-
-        case 't':
-            o.times = 1;
-            break;
-
-        case 'm':
-            o.memory = us_cli_size("memory", optarg, 1);
-
-            if (o.memory) {
-                break;
-            }
-
-            /* fall through */
-
-        default:
-            return us_cli_usage(&us_cli_dump);
-        }
+    if (us_cli_options(&us_cli_dump, argc, argv, &o, 1, 1) != US_CLI_DONE) {
+        return US_CLI_USAGE;
     }
 
-    if (optind != argc - 1 || (o.delta && !o.sorted)
-        || (o.sorted && (o.deleted || o.times)))
+    if ((o.delta && !o.sorted) || (o.sorted && (o.deleted || o.times)))
     {
         return us_cli_usage(&us_cli_dump);
     }
@@ -808,9 +751,8 @@ us_dump_run(int argc, char **argv)
             code = us_cli_output();
 
             if (code == US_CLI_DONE) {
-                fprintf(stderr, "urlstore: sorting failed, with temporary "
-                        "files in $TMPDIR or /tmp: %s\n", strerror(errno));
-                code = US_CLI_USAGE;
+                code = us_cli_fail("sorting failed, with temporary files in "
+                                   "$TMPDIR or /tmp: %s", strerror(errno));
             }
         }
     }
@@ -823,3 +765,26 @@ us_dump_run(int argc, char **argv)
 
     return code;
 }
+
+
+const us_cli_command_t  us_cli_dump = {
+    .name = "dump",
+    .run = us_dump_run,
+    .args = "STORE",
+    .summary = "print the URLs of a store",
+    .text =
+        "Prints \"ID<TAB>URL\" lines in order of ids. With --sorted, the last "
+        "line on standard error is the bytes per URL, plain and delta-coded. "
+        "A damaged directory is printed up to the damage.\n\n"
+        "STORE is a data directory, or http://HOST[:PORT][/PATH] of a running "
+        "node (without TLS, no router), without --times and --sorted. Each of "
+        "its ids is asked for, again for a minute if the answer is cut off, "
+        "also of a node that may not list them because its log has lost rows.",
+    .options = us_dump_list,
+    .exits =
+        " 0   all URLs were printed\n"
+        " 1   DIR is damaged: URLs up to the damage were printed; or the "
+        "service did not answer some ids\n"
+        " 2   wrong usage, there is no store, or something could not be read "
+        "or written: what was printed is not whole"
+};

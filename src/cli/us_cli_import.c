@@ -257,48 +257,64 @@ us_fill_close(us_fill_t *f)
 
 
 typedef struct {
+    int               profile;
+    us_www_t          www;
+    us_embed_conf_t   conf;
+
     us_fill_t         fill;
     uint64_t          lines;          /* but for empty ones */
 } us_import_t;
 
 
-static int us_import_command(int argc, char **argv);
+static int
+us_import_www(const us_cli_option_t *o, void *value, const char *arg)
+{
+    int  www;
+
+    www = strcmp(arg, "first") == 0 ? US_WWW_FIRST
+          : strcmp(arg, "keep") == 0 ? US_WWW_KEEP
+          : strcmp(arg, "strip") == 0 ? US_WWW_STRIP : -1;
+
+    if (www == -1) {
+        return us_cli_fail("unknown --www \"%s\"; use first, keep or strip",
+                           arg);
+    }
+
+    *(us_www_t *) value = (us_www_t) www;
+
+    return 0;
+}
+
+
+static int
+us_import_revisit(const us_cli_option_t *o, void *value, const char *arg)
+{
+    uint64_t  unit;
+
+    if (us_time_duration(us_str_of(arg), &unit) != 0
+        || unit < US_STORE_REVISIT_MIN || unit > US_STORE_REVISIT_MAX)
+    {
+        return us_cli_fail("invalid --revisit \"%s\"; use a time from 1m to "
+                           "1d, such as 1h", arg);
+    }
+
+    *(uint32_t *) value = (uint32_t) unit;
+
+    return 0;
+}
 
 
 static const us_cli_option_t  us_import_list[] = {
     { 'p', "profile", "P", "The rules of a new store: crawler (the default), "
-      "crawler-clean, aggressive or whatwg." },
+      "crawler-clean, aggressive or whatwg.",
+      us_cli_profile, offsetof(us_import_t, profile) },
     { 'w', "www", "HOW", "Of a new store, what www. in front of a host means: "
-      "first (the default), keep, strip." },
+      "first (the default), keep, strip.",
+      us_import_www, offsetof(us_import_t, www) },
     { 'r', "revisit", "UNIT", "Keep claims, dated by units of 1m to 1d, such "
-      "as 1h." },
-    { 0, NULL, NULL, NULL }
-};
-
-
-const us_cli_command_t  us_cli_import = {
-    .name = "import",
-    .run = us_import_command,
-    .args = "DIR [FILE...]",
-    .summary = "add URLs to a data directory",
-    .text =
-        "Adds the URLs of files, or of standard input (\"-\"), packed by "
-        "gzip, xz or zstd or not, one a line, to DIR, which is made if it "
-        "does not exist. Lines of a dump, \"ID<TAB>URL\", are accepted, too; "
-        "if claims are kept, a third column is the time of the last one. "
-        "Ids are given in the order of the lines: to keep ids, use backup and "
-        "restore instead. No "
-        "service may own DIR. All is on the disk when the command ends.\n\n"
-        "The first ten lines that are refused are printed with their reasons. "
-        "A command that was interrupted has kept what it had added: run it "
-        "again, and it continues; the URLs that are there count as seen.",
-    .options = us_import_list,
-    .exits =
-        " 0   all was added\n"
-        " 1   lines were refused\n"
-        " 2   wrong usage, DIR is none that this command can write to, or "
-        "something could not be read or written\n"
-        " 130 interrupted"
+      "as 1h.",
+      us_import_revisit, offsetof(us_import_t, conf.revisit) },
+    { .name = NULL }
 };
 
 
@@ -396,61 +412,19 @@ us_import_lines(void *data, us_str_t *lines, size_t n)
 static int
 us_import_command(int argc, char **argv)
 {
-    int               key, value, code, rc;
-    us_www_t          www;
-    uint64_t          unit;
-    us_profile_t      profile;
-    us_embed_conf_t   conf;
+    int               code, rc;
     struct sigaction  sa;
 
     static us_import_t  im;
 
-    www = US_WWW_FIRST;
-    profile = US_PROFILE_CRAWLER;
-    memset(&conf, 0, sizeof(us_embed_conf_t));
-    conf.snapshot = UINT64_MAX;       /* one, at the end */
+    im.www = US_WWW_FIRST;
+    im.profile = US_PROFILE_CRAWLER;
+    im.conf.snapshot = UINT64_MAX;    /* one, at the end */
 
-    while ((key = us_cli_option(&us_cli_import, argc, argv)) != -1) {
-
-        value = -1;
-
-        if (key == 'p') {
-            value = us_cli_profile(optarg);
-            profile = (us_profile_t) value;
-
-        } else if (key == 'w') {
-            value = strcmp(optarg, "first") == 0 ? US_WWW_FIRST
-                    : strcmp(optarg, "keep") == 0 ? US_WWW_KEEP
-                    : strcmp(optarg, "strip") == 0 ? US_WWW_STRIP : -1;
-            www = (us_www_t) value;
-
-            if (value == -1) {
-                fprintf(stderr, "urlstore: unknown --www \"%s\"; use first, "
-                        "keep or strip\n", optarg);
-            }
-
-        } else if (key == 'r') {
-
-            if (us_time_duration(us_str_of(optarg), &unit) == 0
-                && unit >= US_STORE_REVISIT_MIN
-                && unit <= US_STORE_REVISIT_MAX)
-            {
-                conf.revisit = (uint32_t) unit;
-                value = 0;
-
-            } else {
-                fprintf(stderr, "urlstore: invalid --revisit \"%s\"; use a "
-                        "time from 1m to 1d, such as 1h\n", optarg);
-            }
-        }
-
-        if (value == -1) {
-            return us_cli_usage(&us_cli_import);
-        }
-    }
-
-    if (optind == argc) {
-        return us_cli_usage(&us_cli_import);
+    if (us_cli_options(&us_cli_import, argc, argv, &im, 1, -1)
+        != US_CLI_DONE)
+    {
+        return US_CLI_USAGE;
     }
 
     /* a second one ends the process at once */
@@ -462,7 +436,8 @@ us_import_command(int argc, char **argv)
     (void) sigaction(SIGTERM, &sa, NULL);
 
     im.fill.full = "no memory for more URLs";
-    code = us_fill_open(&im.fill, argv[optind], profile, www, &conf);
+    code = us_fill_open(&im.fill, argv[optind], (us_profile_t) im.profile,
+                        im.www, &im.conf);
 
     if (code == US_CLI_DONE) {
         code = us_fill_files(&im.fill, us_import_lines, &im,
@@ -483,6 +458,32 @@ us_import_command(int argc, char **argv)
 
     return rc ? rc : code;
 }
+
+
+const us_cli_command_t  us_cli_import = {
+    .name = "import",
+    .run = us_import_command,
+    .args = "DIR [FILE...]",
+    .summary = "add URLs to a data directory",
+    .text =
+        "Adds the URLs of files, or of standard input (\"-\"), packed by "
+        "gzip, xz or zstd or not, one a line, to DIR, which is made if it "
+        "does not exist. Lines of a dump, \"ID<TAB>URL\", are accepted, too; "
+        "if claims are kept, a third column is the time of the last one. "
+        "Ids are given in the order of the lines: to keep ids, use backup and "
+        "restore instead. No "
+        "service may own DIR. All is on the disk when the command ends.\n\n"
+        "The first ten lines that are refused are printed with their reasons. "
+        "A command that was interrupted has kept what it had added: run it "
+        "again, and it continues; the URLs that are there count as seen.",
+    .options = us_import_list,
+    .exits =
+        " 0   all was added\n"
+        " 1   lines were refused\n"
+        " 2   wrong usage, DIR is none that this command can write to, or "
+        "something could not be read or written\n"
+        " 130 interrupted"
+};
 
 
 /*
@@ -506,17 +507,11 @@ us_import_command(int argc, char **argv)
 #define US_SIZING_MEMORY  ((size_t) 1 << 30)
 
 
-enum {
-    US_SIZING_URLS = US_CLI_LONG,
-    US_SIZING_SAMPLE
-};
-
-
 typedef struct {
     double            urls;           /* of the zone */
     const char       *sample;
     int               profile;
-    unsigned          sites:1;
+    int               sites;
 
     us_fill_t         fill;
 
@@ -526,39 +521,36 @@ typedef struct {
 } us_sizing_t;
 
 
-static int us_sizing_command(int argc, char **argv);
+static int
+us_sizing_urls(const us_cli_option_t *o, void *value, const char *arg)
+{
+    char  *end;
+
+    *(double *) value = us_cli_count(arg, &end);
+
+    if (*end != '\0' || *(double *) value == 0) {
+        return us_cli_fail("--urls \"%.40s\" is not a number of URLs from 1 to "
+                           "1e12, such as 250M", arg);
+    }
+
+    return 0;
+}
 
 
 static const us_cli_option_t  us_sizing_list[] = {
-    { US_SIZING_URLS, "urls", "N", "The number of different URLs: 250000000, "
-      "250M or 2.5e8." },
-    { US_SIZING_SAMPLE, "sample", "FILE", "Lines of the same kind, packed or "
+    { US_CLI_LONG, "urls", "N", "The number of different URLs: 250000000, "
+      "250M or 2.5e8.",
+      us_sizing_urls, offsetof(us_sizing_t, urls) },
+    { US_CLI_LONG + 1, "sample", "FILE", "Lines of the same kind, packed or "
       "not; \"-\" is standard input. Of 100,000 different URLs or more, it "
-      "says enough." },
+      "says enough.",
+      us_cli_text, offsetof(us_sizing_t, sample) },
     { 'p', "profile", "P", "The rules of the zone: crawler (the default), "
-      "crawler-clean, aggressive or whatwg." },
-    { 's', "sites", NULL, "Of a zone with sites=on." },
-    { 0, NULL, NULL, NULL }
-};
-
-
-const us_cli_command_t  us_cli_sizing = {
-    .name = "size",
-    .run = us_sizing_command,
-    .args = "",
-    .summary = "print the SIZE, disk and restart time of a zone",
-    .text =
-        "Stores the URLs of a sample in a directory of its own, below $TMPDIR "
-        "or /tmp, and multiplies: SIZE for urlstore_zone, a fifth more than "
-        "the URLs need; the disk that path= takes, and at most, while a "
-        "snapshot is written; the time that this machine takes to load a "
-        "snapshot of so many URLs.",
-    .options = us_sizing_list,
-    .exits =
-        " 0   all was done\n"
-        " 1   the sample has less than 10,000 different URLs, or too long "
-        "lines\n"
-        " 2   wrong usage, or something could not be read or written"
+      "crawler-clean, aggressive or whatwg.",
+      us_cli_profile, offsetof(us_sizing_t, profile) },
+    { 's', "sites", NULL, "Of a zone with sites=on.",
+      NULL, offsetof(us_sizing_t, sites) },
+    { .name = NULL }
 };
 
 
@@ -709,9 +701,9 @@ us_sizing_print(us_sizing_t *z)
 static int
 us_sizing_command(int argc, char **argv)
 {
-    int             key, code;
+    int             code;
     DIR            *d;
-    char            dir[4096], *end;
+    char            dir[4096];
     const char     *tmp;
     struct dirent  *e;
 
@@ -719,42 +711,11 @@ us_sizing_command(int argc, char **argv)
 
     z.profile = US_PROFILE_CRAWLER;
 
-    while ((key = us_cli_option(&us_cli_sizing, argc, argv)) != -1) {
-
-        switch (key) {
-
-        case US_SIZING_URLS:
-            z.urls = us_cli_count(optarg, &end);
-
-            if (*end != '\0' || z.urls == 0) {
-                fprintf(stderr, "urlstore: --urls \"%.40s\" is not a number "
-                        "of URLs from 1 to 1e12, such as 250M\n", optarg);
-                return US_CLI_USAGE;
-            }
-            break;
-
-        case US_SIZING_SAMPLE:
-            z.sample = optarg;
-            break;
-
-        case 'p':
-            z.profile = us_cli_profile(optarg);
-
-            if (z.profile == -1) {
-                return US_CLI_USAGE;
-            }
-            break;
-
-        case 's':
-            z.sites = 1;
-            break;
-
-        default:
-            return us_cli_usage(&us_cli_sizing);
-        }
+    if (us_cli_options(&us_cli_sizing, argc, argv, &z, 0, 0) != US_CLI_DONE) {
+        return US_CLI_USAGE;
     }
 
-    if (z.urls == 0 || z.sample == NULL || optind != argc) {
+    if (z.urls == 0 || z.sample == NULL) {
         return us_cli_usage(&us_cli_sizing);
     }
 
@@ -764,9 +725,7 @@ us_sizing_command(int argc, char **argv)
                  tmp && *tmp ? tmp : "/tmp") >= (int) sizeof(dir)
         || mkdtemp(dir) == NULL)
     {
-        fprintf(stderr, "urlstore: \"%s\" cannot be made: %s\n", dir,
-                strerror(errno));
-        return US_CLI_USAGE;
+        return us_cli_fail("\"%s\" cannot be made: %s", dir, strerror(errno));
     }
 
     code = us_sizing_fill(&z, dir);
@@ -801,3 +760,23 @@ us_sizing_command(int argc, char **argv)
 
     return us_files_code(&z.fill.files);
 }
+
+
+const us_cli_command_t  us_cli_sizing = {
+    .name = "size",
+    .run = us_sizing_command,
+    .args = "",
+    .summary = "print the SIZE, disk and restart time of a zone",
+    .text =
+        "Stores the URLs of a sample in a directory of its own, below $TMPDIR "
+        "or /tmp, and multiplies: SIZE for urlstore_zone, a fifth more than "
+        "the URLs need; the disk that path= takes, and at most, while a "
+        "snapshot is written; the time that this machine takes to load a "
+        "snapshot of so many URLs.",
+    .options = us_sizing_list,
+    .exits =
+        " 0   all was done\n"
+        " 1   the sample has less than 10,000 different URLs, or too long "
+        "lines\n"
+        " 2   wrong usage, or something could not be read or written"
+};

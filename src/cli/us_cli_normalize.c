@@ -51,30 +51,16 @@ typedef struct {
 } us_cli_normalize_t;
 
 
-static int us_normalize_run(int argc, char **argv);
-
-
 static const us_cli_option_t  us_normalize_list[] = {
     { 'p', "profile", "P", "The rules: crawler (the default), "
-      "crawler-clean, aggressive or whatwg." },
-    { 'b', "base", "URL", "What relative references refer to." },
+      "crawler-clean, aggressive or whatwg.",
+      us_cli_profile, offsetof(us_cli_normalize_t, profile) },
+    { 'b', "base", "URL", "What relative references refer to.",
+      us_cli_text, offsetof(us_cli_normalize_t, base_text) },
     { 'j', "json", NULL, "Read lines of {\"url\": .., \"base\": ..}, print "
-      "{\"url\": ..} or {\"error\": ..}." },
-    { 0, NULL, NULL, NULL }
-};
-
-
-const us_cli_command_t  us_cli_normalize = {
-    .name = "normalize",
-    .run = us_normalize_run,
-    .args = "[FILE...]",
-    .summary = "print the canonical form of URLs",
-    .text =
-        "Prints a line for each line of the files, or of standard input "
-        "(\"-\"), packed by gzip, xz or zstd or not: the canonical URL, or "
-        "\"!\" and the reason why it is refused. whatwg accepts every scheme, "
-        "the other profiles those of a store.",
-    .options = us_normalize_list
+      "{\"url\": ..} or {\"error\": ..}.",
+      NULL, offsetof(us_cli_normalize_t, json) },
+    { .name = NULL }
 };
 
 
@@ -312,7 +298,7 @@ us_normalize_flush(void *data)
 static int
 us_normalize_run(int argc, char **argv)
 {
-    int                 rc, c;
+    int                 rc;
     us_files_t          files;
     us_cli_normalize_t  ctx;
 
@@ -320,35 +306,14 @@ us_normalize_run(int argc, char **argv)
 
     ctx.profile = US_PROFILE_CRAWLER;
 
-    while ((c = us_cli_option(&us_cli_normalize, argc, argv)) != -1) {
-
-        switch (c) {
-
-        case 'p':
-            ctx.profile = us_cli_profile(optarg);
-
-            if (ctx.profile == -1) {
-                return US_CLI_USAGE;
-            }
-
-            break;
-
-        case 'b':
-            ctx.base_text = optarg;
-            break;
-
-        case 'j':
-            ctx.json = 1;
-            break;
-
-        default:
-            return us_cli_usage(&us_cli_normalize);
-        }
+    if (us_cli_options(&us_cli_normalize, argc, argv, &ctx, 0, -1)
+        != US_CLI_DONE)
+    {
+        return US_CLI_USAGE;
     }
 
     if (us_normalize_open(&ctx) != 0) {
-        fprintf(stderr, "urlstore: out of memory\n");
-        return US_CLI_USAGE;
+        return us_cli_fail("out of memory");
     }
 
     memset(&files, 0, sizeof(us_files_t));
@@ -375,6 +340,20 @@ us_normalize_run(int argc, char **argv)
 }
 
 
+const us_cli_command_t  us_cli_normalize = {
+    .name = "normalize",
+    .run = us_normalize_run,
+    .args = "[FILE...]",
+    .summary = "print the canonical form of URLs",
+    .text =
+        "Prints a line for each line of the files, or of standard input "
+        "(\"-\"), packed by gzip, xz or zstd or not: the canonical URL, or "
+        "\"!\" and the reason why it is refused. whatwg accepts every scheme, "
+        "the other profiles those of a store.",
+    .options = us_normalize_list
+};
+
+
 /*
  * urlstore hash URL...
  *
@@ -389,22 +368,6 @@ typedef struct {
     us_norm_ws_t  *ws;
     int            code;
 } us_hash_t;
-
-
-static int us_hash_run(int argc, char **argv);
-
-
-const us_cli_command_t  us_cli_hash = {
-    .name = "hash",
-    .run = us_hash_run,
-    .args = "[URL...]",
-    .summary = "print the site and path hashes of URLs",
-    .text =
-        "Prints a line for each URL: site hash, path hash and the canonical "
-        "URL, separated by tabs, or \"!\" and the reason why the URL is "
-        "refused. Without arguments it reads URLs from standard input, one a "
-        "line."
-};
 
 
 static int
@@ -452,8 +415,8 @@ us_hash_run(int argc, char **argv)
     us_hash_t   h;
     us_files_t  files;
 
-    if (us_cli_option(&us_cli_hash, argc, argv) != -1) {
-        return us_cli_usage(&us_cli_hash);
+    if (us_cli_options(&us_cli_hash, argc, argv, NULL, 0, -1) != US_CLI_DONE) {
+        return US_CLI_USAGE;
     }
 
     memset(&h, 0, sizeof(us_hash_t));
@@ -487,3 +450,16 @@ us_hash_run(int argc, char **argv)
 
     return rc ? rc : h.code;
 }
+
+
+const us_cli_command_t  us_cli_hash = {
+    .name = "hash",
+    .run = us_hash_run,
+    .args = "[URL...]",
+    .summary = "print the site and path hashes of URLs",
+    .text =
+        "Prints a line for each URL: site hash, path hash and the canonical "
+        "URL, separated by tabs, or \"!\" and the reason why the URL is "
+        "refused. Without arguments it reads URLs from standard input, one a "
+        "line."
+};

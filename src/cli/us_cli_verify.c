@@ -27,32 +27,9 @@
 #define US_VERIFY_LINES  10           /* damaged ids that get a line each */
 
 
-static int us_verify_run(int argc, char **argv);
-
-
 static const us_cli_option_t  us_verify_options[] = {
-    { 'f', "fast", NULL, "Check the files only; build no store." },
-    { 0, NULL, NULL, NULL }
-};
-
-
-const us_cli_command_t  us_cli_verify = {
-    .name = "verify",
-    .run = us_verify_run,
-    .args = "DIR",
-    .summary = "check everything that a data directory holds",
-    .text =
-        "Checks each file on its own, that the files follow each other, that "
-        "nothing is missing that a client was answered, and, by building the "
-        "store, that each id has a URL. Prints a line for each file and a "
-        "verdict.\n\n"
-        "It changes nothing and takes no lock. While a service writes to DIR, "
-        "the end of the newest segment can look torn.",
-    .options = us_verify_options,
-    .exits =
-        " 0   nothing is damaged\n"
-        " 1   something is damaged\n"
-        " 2   wrong usage, or DIR has no store or could not be read"
+    { 'f', "fast", NULL, "Check the files only; build no store.", NULL, 0 },
+    { .name = NULL }
 };
 
 
@@ -229,24 +206,17 @@ us_verify_store(us_cli_data_t *d)
 static int
 us_verify_run(int argc, char **argv)
 {
-    int            code, fast, bad, key;
+    int            code, fast, bad;
     size_t         i;
     us_dir_t       dir;
     us_cli_data_t  d;
 
     fast = 0;
 
-    while ((key = us_cli_option(&us_cli_verify, argc, argv)) != -1) {
-
-        if (key == '?') {
-            return us_cli_usage(&us_cli_verify);
-        }
-
-        fast = 1;
-    }
-
-    if (optind != argc - 1) {
-        return us_cli_usage(&us_cli_verify);
+    if (us_cli_options(&us_cli_verify, argc, argv, &fast, 1, 1)
+        != US_CLI_DONE)
+    {
+        return US_CLI_USAGE;
     }
 
     code = us_cli_data_open(&d, argv[optind]);
@@ -323,6 +293,26 @@ us_verify_run(int argc, char **argv)
 }
 
 
+const us_cli_command_t  us_cli_verify = {
+    .name = "verify",
+    .run = us_verify_run,
+    .args = "DIR",
+    .summary = "check everything that a data directory holds",
+    .text =
+        "Checks each file on its own, that the files follow each other, that "
+        "nothing is missing that a client was answered, and, by building the "
+        "store, that each id has a URL. Prints a line for each file and a "
+        "verdict.\n\n"
+        "It changes nothing and takes no lock. While a service writes to DIR, "
+        "the end of the newest segment can look torn.",
+    .options = us_verify_options,
+    .exits =
+        " 0   nothing is damaged\n"
+        " 1   something is damaged\n"
+        " 2   wrong usage, or DIR has no store or could not be read"
+};
+
+
 /*
  * urlstore stat DIR: what a data directory holds.
  *
@@ -330,25 +320,6 @@ us_verify_run(int argc, char **argv)
  * other files their headers only; takes no lock, so that it may run beside the
  * service.
  */
-
-
-static int us_stat_run(int argc, char **argv);
-
-
-const us_cli_command_t  us_cli_stat = {
-    .name = "stat",
-    .run = us_stat_run,
-    .args = "DIR",
-    .summary = "print what a data directory holds",
-    .text =
-        "Prints lines of a name and a value. It reads the newest segment to "
-        "its end, of the other files the headers only, and takes no lock: it "
-        "can run beside the service.",
-    .exits =
-        " 0   the files that were read are whole\n"
-        " 1   one of them is damaged\n"
-        " 2   wrong usage, or DIR has no store or could not be read"
-};
 
 
 static void
@@ -407,8 +378,8 @@ us_stat_run(int argc, char **argv)
     us_disk_error_t   e;
     us_manifest_rc_t  rc;
 
-    if (us_cli_option(&us_cli_stat, argc, argv) != -1 || optind != argc - 1) {
-        return us_cli_usage(&us_cli_stat);
+    if (us_cli_options(&us_cli_stat, argc, argv, NULL, 1, 1) != US_CLI_DONE) {
+        return US_CLI_USAGE;
     }
 
     code = us_cli_data_open(&d, argv[optind]);
@@ -483,3 +454,19 @@ us_stat_run(int argc, char **argv)
 
     return code;
 }
+
+
+const us_cli_command_t  us_cli_stat = {
+    .name = "stat",
+    .run = us_stat_run,
+    .args = "DIR",
+    .summary = "print what a data directory holds",
+    .text =
+        "Prints lines of a name and a value. It reads the newest segment to "
+        "its end, of the other files the headers only, and takes no lock: it "
+        "can run beside the service.",
+    .exits =
+        " 0   the files that were read are whole\n"
+        " 1   one of them is damaged\n"
+        " 2   wrong usage, or DIR has no store or could not be read"
+};
