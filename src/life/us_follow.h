@@ -91,6 +91,9 @@ struct us_follow_s {
  */
 int us_follow_due(us_life_t *l, us_follow_t **f, unsigned roles);
 
+/* us_replica.c, of each tick: starts a job, if one is due */
+void us_replica(us_life_t *l);
+
 /* the end of the process */
 void us_follow_stop(us_follow_t **f);
 

@@ -12,7 +12,6 @@
 #include "us_copier.h"
 #include "us_follow.h"
 #include "us_job.h"
-#include "us_replica.h"
 #include "us_replicate.h"
 
 #include <errno.h>

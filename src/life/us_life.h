@@ -32,7 +32,7 @@
  *                +--------> TOO_SMALL the data do not fit SIZE
  *                +--------> FAILED    nothing could be read
  *                +--------> LOOKUP    mode=lookup: id to URL only
- *                `--------> REPLICA   follow=: see us_replica.h
+ *                `--------> REPLICA   follow=: see us_replica.c
  *
  *     FOLLOWING  another server owns the directory.  What was read is
  *                answered, nothing is denied and nothing is written

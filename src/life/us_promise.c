@@ -221,21 +221,10 @@ us_life_map_durable(const us_life_t *l)
 uint64_t
 us_life_lsn(const us_life_t *l)
 {
-    uint64_t  lsn, map;
-
-    if (l->conf.memory) {
-        return UINT64_MAX;
-    }
-
-    lsn = us_life_least(l, l->conf.sync == US_SYNC_ALWAYS
-                           ? us_store_durable(l->store)
-                           : us_store_written(l->store), &l->sh->gap_lsn);
-
-    /* read once: all up to lsn was answered under this map, or an older one */
-
-    map = us_store_map_lsn(l->store);
-
-    return lsn < map || map <= us_store_durable(l->store) ? lsn : map - 1;
+    return l->conf.memory ? UINT64_MAX
+           : us_life_least(l, us_store_promised(l->store, l->conf.sync
+                                                == US_SYNC_ALWAYS),
+                           &l->sh->gap_lsn);
 }
 
 

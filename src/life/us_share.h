@@ -76,7 +76,7 @@ typedef struct {
 } us_member_t;
 
 
-/* of a replica: us_replica.h; LSNs are the primary's */
+/* of a replica: us_replica.c; LSNs are the primary's */
 
 typedef struct {
     us_place_t        at;

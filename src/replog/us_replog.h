@@ -7,8 +7,7 @@
  *     us_replog.h   rows, and the functions of a log              (public)
  *     us_appender.h append, confirm, lease, deposed
  *     us_standby.h  read, promote
- *     us_rebase.h   make a new base
- *     us_replog.c   a part of it
+ *     us_rebase.h   make a new base; a part of it
  *
  * A log is a chain of ROWS.  A row holds whole operations, the bytes of the
  * store's journal from LSN lsn up to next:

@@ -302,6 +302,12 @@ us_store_gone_locked(us_store_t *s, const us_store_item_t *items, size_t n)
 {
     size_t  i;
 
+    for (i = 0; i < s->npicks; i++) {
+        if (us_deleted(&s->arena, s->picks[i].id)) {
+            return 1;
+        }
+    }
+
     for (i = 0; s->nputs && i < n; i++) {
         if (items[i].wants && items[i].status == US_SEEN
             && us_deleted(&s->arena, items[i].id))
@@ -310,7 +316,7 @@ us_store_gone_locked(us_store_t *s, const us_store_item_t *items, size_t n)
         }
     }
 
-    return us_store_pick_gone_locked(s);
+    return 0;
 }
 
 
@@ -377,6 +383,32 @@ us_store_answer_set(us_store_t *s, us_store_item_t *items, size_t n,
                                      s->set.number, item->id, s->now);
         item->status = item->again ? US_NEW : item->put;
     }
+}
+
+
+/*
+ * For s->set, without the lock: which items are not in it, and the number of
+ * those.
+ */
+
+static size_t
+us_store_want(us_store_t *s, us_store_item_t *items, size_t n)
+{
+    size_t  i;
+
+    s->nputs = 0;
+
+    for (i = 0; i < n; i++) {
+        items[i].put = US_SEEN;
+        items[i].wants = s->set.number
+                         && (items[i].status == US_UNSEEN
+                             || (items[i].status == US_SEEN
+                                 && !us_set_has(&s->arena, s->set.row,
+                                                items[i].id)));
+        s->nputs += items[i].wants;
+    }
+
+    return s->nputs;
 }
 
 
@@ -454,7 +486,10 @@ again:
         }
     }
 
-    us_store_pick_locked(s, items, i, older);
+    if (s->npicks) {
+        us_store_pick_locked(s, items, i, older);
+    }
+
     us_store_put_locked(s, items, i);
     us_store_leave(s);
 

@@ -373,33 +373,6 @@ us_store_pick(us_store_t *s, us_store_item_t *items, size_t n,
 }
 
 
-size_t
-us_store_pick_bytes(const us_store_t *s)
-{
-    size_t  n;
-
-    n = s->npicks;
-
-    return (n ? (n / US_KEYS_AT_ONCE + 1) * US_OP_HEAD_MAX + n * 10 : 0)
-           + us_set_op_bytes(s->nputs);
-}
-
-
-int
-us_store_pick_gone_locked(us_store_t *s)
-{
-    unsigned  i;
-
-    for (i = 0; i < s->npicks; i++) {
-        if (us_deleted(&s->arena, s->picks[i].id)) {
-            return 1;
-        }
-    }
-
-    return 0;
-}
-
-
 /*
  * Claims the first n picks, whose ids differ and which there is room for: by
  * one operation and one commit, or as many as a key can have in one.

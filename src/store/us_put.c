@@ -327,27 +327,6 @@ us_store_allow_sets(us_store_t *s, int on)
 }
 
 
-size_t
-us_store_want(us_store_t *s, us_store_item_t *items, size_t n)
-{
-    size_t  i;
-
-    s->nputs = 0;
-
-    for (i = 0; i < n; i++) {
-        items[i].put = US_SEEN;
-        items[i].wants = s->set.number
-                         && (items[i].status == US_UNSEEN
-                             || (items[i].status == US_SEEN
-                                 && !us_set_has(&s->arena, s->set.row,
-                                                items[i].id)));
-        s->nputs += items[i].wants;
-    }
-
-    return s->nputs;
-}
-
-
 void
 us_store_put_locked(us_store_t *s, us_store_item_t *items, size_t n)
 {

@@ -1343,13 +1343,6 @@ us_set_run_read(const uint8_t **p, const uint8_t *end, uint64_t last,
 }
 
 
-size_t
-us_set_op_bytes(size_t n)
-{
-    return n ? (n / US_KEYS_AT_ONCE + 1) * US_OP_HEAD_MAX + n * 10 : 0;
-}
-
-
 /* commits the operation of ids, and their change */
 
 static void

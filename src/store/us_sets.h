@@ -109,7 +109,6 @@ int us_sets_tend_locked(us_arena_t *a);
  */
 size_t us_set_change_locked(us_arena_t *a, uint32_t row,
     const us_set_run_t *runs, size_t n, int in, int journal);
-size_t us_set_op_bytes(size_t n);
 
 /* runs as bytes: as us_op_id_write() and us_op_id_read() */
 size_t us_set_run_write(uint8_t *p, uint64_t last, const us_set_run_t *run);
@@ -122,6 +121,15 @@ int us_set_run_read(const uint8_t **p, const uint8_t *end, uint64_t last,
  */
 uint64_t us_sets_chunks(const us_arena_t *a, unsigned chunk_shift);
 uint64_t us_sets_slack(const us_arena_t *a);
+
+
+/* bytes of so many ids, in operations of at most US_KEYS_AT_ONCE */
+
+static inline size_t
+us_set_op_bytes(size_t n)
+{
+    return n ? (n / US_KEYS_AT_ONCE + 1) * US_OP_HEAD_MAX + n * 10 : 0;
+}
 
 
 #endif /* _US_SETS_H_INCLUDED_ */

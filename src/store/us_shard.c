@@ -197,6 +197,23 @@ us_store_map_lsn(const us_store_t *s)
 }
 
 
+uint64_t
+us_store_promised(const us_store_t *s, int durable)
+{
+    uint64_t          lsn, map;
+    const us_head_t  *h;
+
+    h = us_head(s);
+    lsn = us_acquire(durable ? &h->durable : &h->written);
+
+    /* read once: all up to lsn was answered under this map, or an older one */
+
+    map = us_acquire(&h->map_lsn);
+
+    return lsn < map || map <= us_acquire(&h->durable) ? lsn : map - 1;
+}
+
+
 size_t
 us_store_map_text(us_store_t *s, uint8_t *buf, uint64_t *number)
 {

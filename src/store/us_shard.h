@@ -90,6 +90,12 @@ void us_store_map_restored(us_store_t *s);
 uint64_t us_store_map_lsn(const us_store_t *s);
 
 /*
+ * The LSN up to which all was written, or is durable, and was answered under a
+ * map that is durable.
+ */
+uint64_t us_store_promised(const us_store_t *s, int durable);
+
+/*
  * Copies the text of the map, of at most US_MAP_TEXT_MAX bytes, to buf, and
  * returns its length; 0: there is none.  *number is that of us_store_map_t.
  */

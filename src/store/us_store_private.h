@@ -208,27 +208,23 @@ void us_store_pick_one(us_store_pick_t *picks, unsigned *n, uint64_t id,
 
 /* of a group that is being added */
 
-/* the items that are due, by id; more than none: room in the ring for them */
+/* the items that are due, by id */
 void us_store_pick(us_store_t *s, us_store_item_t *items, size_t n,
     uint32_t older);
-size_t us_store_pick_bytes(const us_store_t *s);
 
 /*
  * Under the lock: brings the clock up to the handle's time; -1: the ring is
- * full.  1: one of the picked was deleted meanwhile.  Claims those that are
- * still due, of items below n; there is room in the ring.
+ * full.  Claims those of the picked that are still due, of items below n; there
+ * is room in the ring.
  */
 int us_store_tick_locked(us_store_t *s);
-int us_store_pick_gone_locked(us_store_t *s);
 void us_store_pick_locked(us_store_t *s, us_store_item_t *items, size_t n,
     uint32_t older);
 
 /*
- * us_put.c: of a group that is being added to s->set.  Without the lock: which
- * items are not in it; the number of those, for which us_store_pick_bytes() has
- * room then.  Under the lock: those of the first n are put in.
+ * us_put.c: under the lock, items of the first n that want it are put into
+ * s->set; there is room in the ring.
  */
-size_t us_store_want(us_store_t *s, us_store_item_t *items, size_t n);
 void us_store_put_locked(us_store_t *s, us_store_item_t *items, size_t n);
 
 /*
@@ -350,6 +346,15 @@ us_store_class(const us_store_item_t *item, unsigned site)
     }
 
     return (item->spelling & ~US_SPELLING_WWW) | (site & US_SPELLING_WWW);
+}
+
+
+/* room in the ring for what is picked, and put into a set */
+
+static inline size_t
+us_store_pick_bytes(const us_store_t *s)
+{
+    return us_set_op_bytes(s->npicks) + us_set_op_bytes(s->nputs);
 }
 
 
