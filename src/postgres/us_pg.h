@@ -3,11 +3,6 @@
  * The replicated log of a shard in PostgreSQL, by libpq: the functions of
  * us_replog.h, kind "postgres".
  *
- *     us_pg.c            the functions
- *     us_pg_sql.c        their statements
- *     us_pg_connect.c    the connection string; a connection is made and
- *                        checked; a statement is sent, its results are awaited
- *
  * The tables are made by conf/urlstore-schema.sql.
  *
  * A change is one statement, or several in one transaction.  It is confirmed
