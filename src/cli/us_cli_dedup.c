@@ -13,8 +13,7 @@
  *     --filter N,RATE       either, approximately: up to N lines, of which
  *                           RATE may be missing                 (us_filter)
  *
- * Three kinds of memory for what has been seen, one interface.  Lines go
- * through in groups, so that their cache misses overlap.
+ * Lines go through in groups, so that their cache misses overlap.
  */
 
 
@@ -355,15 +354,7 @@ us_follow_next(us_follow_t *f, const volatile sig_atomic_t *stop, int *failed)
 }
 
 
-typedef struct us_dedup_s  us_dedup_t;
-
-
-struct us_dedup_s {
-
-    /* one group; returns 0, or an exit code after a message */
-
-    int            (*take)(us_dedup_t *d, us_str_t *lines, size_t n);
-
+typedef struct {
     us_lineset_t    *set;             /* one of the three */
     us_urlset_t     *urls;
     us_filter_t     *filter;
@@ -391,12 +382,14 @@ struct us_dedup_s {
     size_t           out_len;
 
     us_files_t       files;
-};
+} us_dedup_t;
 
 
 static int
-us_dedup_flush(us_dedup_t *d)
+us_dedup_flush(void *data)
 {
+    us_dedup_t *d = data;
+
     uint8_t  *p;
     ssize_t   n;
 
@@ -483,64 +476,6 @@ us_dedup_taken(us_dedup_t *d, size_t done, size_t n)
 }
 
 
-static int
-us_dedup_take_lines(us_dedup_t *d, us_str_t *lines, size_t n)
-{
-    size_t   i, done;
-    uint8_t  answers[US_DEDUP_GROUP];
-
-    done = us_lineset_add(d->set, lines, n, answers);
-
-    for (i = 0; i < done; i++) {
-
-        if (answers[i]) {
-            if (!d->count && us_dedup_print(d, lines[i], d->fresh) != 0) {
-                return US_CLI_USAGE;
-            }
-
-            d->fresh++;
-        }
-    }
-
-    return us_dedup_taken(d, done, n);
-}
-
-
-static int
-us_dedup_take_hashes(us_dedup_t *d, const us_str_t *lines,
-    const uint64_t *hashes, size_t n)
-{
-    size_t   i;
-    uint8_t  answers[US_DEDUP_GROUP];
-
-    us_filter_add_many(d->filter, hashes, n, answers);
-
-    for (i = 0; i < n; i++) {
-        if (answers[i] && us_dedup_print(d, lines[i], d->fresh++) != 0) {
-            return US_CLI_USAGE;
-        }
-    }
-
-    d->lines += n;
-
-    return 0;
-}
-
-
-static int
-us_dedup_take_filter(us_dedup_t *d, us_str_t *lines, size_t n)
-{
-    size_t    i;
-    uint64_t  hashes[US_DEDUP_GROUP];
-
-    for (i = 0; i < n; i++) {
-        hashes[i] = us_filter_hash(d->filter, 0, lines[i]);
-    }
-
-    return us_dedup_take_hashes(d, lines, hashes, n);
-}
-
-
 /*
  * The canonical URLs of a group, copied: a result of us_normalize() lives
  * until the next.  Refused lines are counted and left out; returns how many
@@ -588,71 +523,72 @@ us_dedup_canonical(us_dedup_t *d, const us_str_t *lines, size_t n,
 }
 
 
-static int
-us_dedup_take_filter_urls(us_dedup_t *d, us_str_t *lines, size_t n)
-{
-    size_t            i, m;
-    uint8_t           merge[US_DEDUP_GROUP];
-    uint64_t          hashes[US_DEDUP_GROUP];
-    us_str_t          urls[US_DEDUP_GROUP];
-    us_store_item_t   item;
-
-    m = us_dedup_canonical(d, lines, n, urls, merge);
-    d->lines += n - m;
-
-    for (i = 0; i < m; i++) {
-        item.url = urls[i];
-        item.merge = merge[i];
-        us_store_item_split(&item);
-
-        hashes[i] = us_filter_hash(d->filter,
-                                   item.spelling & US_SPELLING_HTTPS,
-                                   item.rest);
-    }
-
-    return us_dedup_take_hashes(d, urls, hashes, m);
-}
-
+/* a group of lines */
 
 static int
-us_dedup_take_urls(us_dedup_t *d, us_str_t *lines, size_t n)
+us_dedup_take(void *data, us_str_t *lines, size_t n)
 {
+    us_dedup_t *d = data;
+
     size_t            i, m, done;
-    uint8_t           merge[US_DEDUP_GROUP];
+    uint8_t           merge[US_DEDUP_GROUP], answers[US_DEDUP_GROUP];
+    uint64_t          hashes[US_DEDUP_GROUP];
     us_str_t          urls[US_DEDUP_GROUP];
     us_store_item_t   items[US_DEDUP_GROUP];
 
-    m = us_dedup_canonical(d, lines, n, urls, merge);
-    d->lines += n - m;
+    m = n;
 
-    for (i = 0; i < m; i++) {
+    if (d->norm) {
+        m = us_dedup_canonical(d, lines, n, urls, merge);
+        lines = urls;
+        d->lines += n - m;
+    }
+
+    for (i = 0; i < m && d->norm; i++) {
         items[i].url = urls[i];
         items[i].merge = merge[i];
     }
 
-    done = us_urlset_add(d->urls, items, m);
+    if (d->filter) {
+        for (i = 0; i < m && d->norm; i++) {
+            us_store_item_split(&items[i]);
+            hashes[i] = us_filter_hash(d->filter,
+                                       items[i].spelling & US_SPELLING_HTTPS,
+                                       items[i].rest);
+        }
+
+        for (i = 0; i < m && d->norm == NULL; i++) {
+            hashes[i] = us_filter_hash(d->filter, 0, lines[i]);
+        }
+
+        us_filter_add_many(d->filter, hashes, m, answers);
+        done = m;
+
+    } else if (d->urls) {
+        done = us_urlset_add(d->urls, items, m);
+
+        for (i = 0; i < done; i++) {
+            answers[i] = (items[i].status == US_NEW);
+        }
+
+    } else {
+        done = us_lineset_add(d->set, lines, m, answers);
+    }
 
     for (i = 0; i < done; i++) {
 
-        if (items[i].status == US_NEW) {
-            if (!d->count && us_dedup_print_url(d, &items[i], d->fresh) != 0) {
-                return US_CLI_USAGE;
-            }
-
-            d->fresh++;
+        if (answers[i] && !d->count
+            && (d->urls ? us_dedup_print_url(d, &items[i], d->fresh)
+                        : us_dedup_print(d, lines[i], d->fresh))
+               != 0)
+        {
+            return US_CLI_USAGE;
         }
+
+        d->fresh += answers[i];
     }
 
     return us_dedup_taken(d, done, m);
-}
-
-
-static int
-us_dedup_memory(void)
-{
-    fprintf(stderr, "urlstore: out of memory\n");
-
-    return US_CLI_USAGE;
 }
 
 
@@ -687,7 +623,7 @@ us_dedup_open(us_dedup_t *d)
     d->out = malloc(US_DEDUP_OUT + 2 * US_LINES_BUFFER);
 
     if (d->out == NULL) {
-        return us_dedup_memory();
+        return us_cli_fail("out of memory");
     }
 
     if (d->profile != -1) {
@@ -697,14 +633,11 @@ us_dedup_open(us_dedup_t *d)
         if (d->text == NULL || d->norm == NULL
             || (d->ws = us_norm_ws_create(d->norm)) == NULL)
         {
-            return us_dedup_memory();
+            return us_cli_fail("out of memory");
         }
     }
 
     if (d->plan.size) {
-        d->take = d->profile == -1 ? us_dedup_take_filter
-                                   : us_dedup_take_filter_urls;
-
         if (d->memory && d->memory < d->plan.size) {
             return us_cli_fail("this filter needs %zu MB",
                                (d->plan.size >> 20) + 1);
@@ -714,7 +647,7 @@ us_dedup_open(us_dedup_t *d)
         d->mem_size = d->plan.size;
 
         if (d->mem == NULL || getrandom(key, 16, 0) != 16) {
-            return us_dedup_memory();
+            return us_cli_fail("out of memory");
         }
 
         (void) madvise(d->mem, d->plan.size, MADV_HUGEPAGE);
@@ -727,16 +660,14 @@ us_dedup_open(us_dedup_t *d)
     }
 
     if (d->profile != -1) {
-        d->take = us_dedup_take_urls;
         d->urls = us_urlset_create(d->memory, d->count);
 
-        return d->urls ? 0 : us_dedup_memory();
+        return d->urls ? 0 : us_cli_fail("out of memory");
     }
 
-    d->take = us_dedup_take_lines;
     d->set = us_lineset_create(d->memory, d->count);
 
-    return d->set ? 0 : us_dedup_memory();
+    return d->set ? 0 : us_cli_fail("out of memory");
 }
 
 
@@ -860,22 +791,6 @@ us_dedup_options(us_dedup_t *d, int argc, char **argv)
 }
 
 
-static int
-us_dedup_lines(void *data, us_str_t *lines, size_t n)
-{
-    us_dedup_t *d = data;
-
-    return d->take(d, lines, n);
-}
-
-
-static int
-us_dedup_idle(void *data)
-{
-    return us_dedup_flush(data);
-}
-
-
 /* the sets choose their next size by the share that was read */
 
 static void
@@ -967,8 +882,8 @@ us_dedup_run(int argc, char **argv)
         return US_CLI_USAGE;
     }
 
-    d.files.take = us_dedup_lines;
-    d.files.flush = us_dedup_idle;
+    d.files.take = us_dedup_take;
+    d.files.flush = us_dedup_flush;
     d.files.share = us_dedup_progress;
     d.files.data = &d;
     d.files.fresh = &d.fresh;
