@@ -217,6 +217,15 @@ us_process_alive(us_process_t process)
 }
 
 
+uint64_t
+us_process_memory(const char *root)
+{
+    (void) root;
+
+    return (uint64_t) sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+}
+
+
 static unsigned
 chance(unsigned of_1000)
 {
