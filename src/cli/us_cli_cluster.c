@@ -690,64 +690,6 @@ us_apply(const us_apply_t *a, const us_nodes_t *nodes, int n, char **urls)
 }
 
 
-/*
- * A command, "promote" or "rebase", to the replicated zones of the nginx at
- * URL, that of one shard if it is not -1.  Tries for so many seconds, and waits
- * for an answer for `answer` seconds.  Prints the reply: a line for each zone.
- * Returns US_CLI_DONE; US_CLI_REFUSED; US_CLI_USAGE: not in time, or the URL is
- * none.
- */
-
-static int
-us_command(const char *name, const char *url, int shard, double timeout,
-    double answer)
-{
-    int                  status, lost;
-    char                 number[16], endpoint[64];
-    double               end;
-    us_client_t          c;
-    us_client_request_t  r = { "POST", endpoint, "text/plain", { 0, NULL } };
-
-    if (us_client_init(&c, url) == -1) {
-        return us_cli_fail("%s", c.error);
-    }
-
-    (void) snprintf(number, sizeof(number), "=%d", shard);
-    (void) snprintf(endpoint, sizeof(endpoint), "%s?%s%s",
-                    c.path[0] ? "" : "/cluster", name,
-                    shard == -1 ? "" : number);
-
-    c.timeout = (long) answer;
-    end = us_apply_now() + timeout;
-    lost = 0;
-
-    /* a node that still reads the log; one that starts; a lost answer */
-
-    while (((status = us_client_once(&c, &r)) <= 0 || status >= 500)
-           && us_apply_now() < end)
-    {
-        lost |= status == 0;
-        us_apply_pause();
-    }
-
-    if (status == 200) {
-        printf("%.*s", (int) c.len, c.reply);
-
-    } else {
-        fprintf(stderr, "urlstore: %s%s%s%s\n", status <= 0 || status >= 400
-                ? c.error : "the answer is of no node",
-                lost && status >= 400 ? "; the answer to an earlier try was "
-                "lost: the " : "", lost && status >= 400 ? name : "",
-                lost && status >= 400 ? " was interrupted, or is done" : "");
-    }
-
-    us_client_free(&c);
-
-    return status == 200 ? US_CLI_DONE
-           : status >= 400 && status < 500 ? US_CLI_REFUSED : US_CLI_USAGE;
-}
-
-
 typedef struct {
     const char   *nodes;              /* a file, or NULL */
     const char   *norm;
@@ -757,14 +699,17 @@ typedef struct {
     int           shard;              /* of promote; -1: all */
     uint32_t      weight[US_SLOTS];   /* of the sample */
 
-    int           n;                  /* arguments after the action */
+    us_map_t     *map;                /* of an action that has one */
+    const char   *action;             /* its name */
+    int           n;                  /* arguments after it, and after MAP */
     char        **args;
 } us_cluster_t;
 
 
 typedef struct {
     const char   *name;
-    int           least;              /* arguments */
+    int           map;                /* the first argument is MAP */
+    int           least;              /* arguments, MAP included */
     int           most;
     int         (*run)(us_cluster_t *c);
 } us_cluster_action_t;
@@ -999,19 +944,15 @@ us_cluster_check(us_cluster_t *c)
 {
     int        code;
     char       err[US_CLUSTER_ERROR];
-    us_map_t  *map, *old;
+    us_map_t  *old;
 
-    map = us_cluster_load(c->args[0], &code);
+    code = US_CLI_DONE;
 
-    if (map == NULL) {
-        return code;
-    }
+    if (c->n) {
+        old = us_cluster_load(c->args[0], &code);
 
-    if (c->n == 2) {
-        old = us_cluster_load(c->args[1], &code);
-
-        if (old && us_map_follows(old, map, err, sizeof(err)) == -1) {
-            (void) us_cli_failed(c->args[0], err);
+        if (old && us_map_follows(old, c->map, err, sizeof(err)) == -1) {
+            (void) us_cli_failed(c->args[-1], err);
             code = US_CLI_REFUSED;
         }
 
@@ -1019,61 +960,13 @@ us_cluster_check(us_cluster_t *c)
     }
 
     if (code == US_CLI_DONE) {
-        printf("version %" PRIu64 ", %u shards, digest ", map->version,
-               map->nshards);
-        us_cluster_hex(map->digest);
+        printf("version %" PRIu64 ", %u shards, digest ", c->map->version,
+               c->map->nshards);
+        us_cluster_hex(c->map->digest);
         printf("\n");
     }
-
-    us_map_free(map);
 
     return code;
-}
-
-
-static void
-us_cluster_shards(const us_map_t *map)
-{
-    uint32_t   i, n;
-    unsigned   slot, questions;
-    uint32_t   owned[US_SHARDS], asked[US_SHARDS];
-
-    memset(owned, 0, sizeof(owned));
-    memset(asked, 0, sizeof(asked));
-    questions = 0;
-
-    for (slot = 0; slot < US_SLOTS; slot++) {
-        owned[map->slots[slot].owner]++;
-        questions += map->slots[slot].nformer;
-
-        for (n = 0; n < map->slots[slot].nformer; n++) {
-            asked[map->slots[slot].former[n]]++;
-        }
-    }
-
-    printf("cluster    ");
-    us_cluster_hex(map->cluster);
-    printf("\nversion    %" PRIu64 "\ndigest     ", map->version);
-    us_cluster_hex(map->digest);
-    printf("\nnorm       %.*s\nkey        %s\nquestions  %.3f a new URL\n\n"
-           "shard  slots     share  asked  uuid                              "
-           "nodes\n", (int) map->norm.len, map->norm.data,
-           map->key == US_KEY_URL ? "url" : "site",
-           (double) questions / US_SLOTS);
-
-    for (i = 0; i < map->nshards; i++) {
-        printf("%-5u  %-5u  %6.2f %%  %-5u  ", map->shards[i].number, owned[i],
-               owned[i] * 100.0 / US_SLOTS, asked[i]);
-        us_cluster_hex(map->shards[i].uuid);
-        printf(" ");
-
-        for (n = 0; n < map->shards[i].nnodes; n++) {
-            printf(" %.*s", (int) map->shards[i].nodes[n].len,
-                   map->shards[i].nodes[n].data);
-        }
-
-        printf("\n");
-    }
 }
 
 
@@ -1131,25 +1024,55 @@ us_cluster_urls(const us_map_t *map, int n, char **urls)
 static int
 us_cluster_show(us_cluster_t *c)
 {
-    int        code;
-    us_map_t  *map;
+    uint32_t         i, n;
+    unsigned         slot, questions;
+    uint32_t         owned[US_SHARDS], asked[US_SHARDS];
+    const us_map_t  *map;
 
-    map = us_cluster_load(c->args[0], &code);
+    map = c->map;
 
-    if (map == NULL) {
-        return code;
+    if (c->n) {
+        return us_cluster_urls(map, c->n, c->args);
     }
 
-    if (c->n > 1) {
-        code = us_cluster_urls(map, c->n - 1, c->args + 1);
+    memset(owned, 0, sizeof(owned));
+    memset(asked, 0, sizeof(asked));
+    questions = 0;
 
-    } else {
-        us_cluster_shards(map);
+    for (slot = 0; slot < US_SLOTS; slot++) {
+        owned[map->slots[slot].owner]++;
+        questions += map->slots[slot].nformer;
+
+        for (n = 0; n < map->slots[slot].nformer; n++) {
+            asked[map->slots[slot].former[n]]++;
+        }
     }
 
-    us_map_free(map);
+    printf("cluster    ");
+    us_cluster_hex(map->cluster);
+    printf("\nversion    %" PRIu64 "\ndigest     ", map->version);
+    us_cluster_hex(map->digest);
+    printf("\nnorm       %.*s\nkey        %s\nquestions  %.3f a new URL\n\n"
+           "shard  slots     share  asked  uuid                              "
+           "nodes\n", (int) map->norm.len, map->norm.data,
+           map->key == US_KEY_URL ? "url" : "site",
+           (double) questions / US_SLOTS);
 
-    return code;
+    for (i = 0; i < map->nshards; i++) {
+        printf("%-5u  %-5u  %6.2f %%  %-5u  ", map->shards[i].number, owned[i],
+               owned[i] * 100.0 / US_SLOTS, asked[i]);
+        us_cluster_hex(map->shards[i].uuid);
+        printf(" ");
+
+        for (n = 0; n < map->shards[i].nnodes; n++) {
+            printf(" %.*s", (int) map->shards[i].nodes[n].len,
+                   map->shards[i].nodes[n].data);
+        }
+
+        printf("\n");
+    }
+
+    return US_CLI_DONE;
 }
 
 
@@ -1157,27 +1080,19 @@ static int
 us_cluster_conf(us_cluster_t *c)
 {
     int         code;
-    us_map_t   *map;
     us_str_t    address, name;
     uint32_t    i, n;
     us_nodes_t  nodes;
 
     if (c->nodes == NULL) {
-        fprintf(stderr, "urlstore: conf needs --nodes, the addresses of the "
-                "nodes\n");
+        (void) us_cli_fail("conf needs --nodes, the addresses of the nodes");
         return us_cli_usage(&us_cli_cluster);
-    }
-
-    map = us_cluster_load(c->args[0], &code);
-
-    if (map == NULL) {
-        return code;
     }
 
     code = us_nodes_read(&nodes, c->nodes);
 
     if (code == US_CLI_DONE) {
-        code = us_nodes_check(&nodes, map);
+        code = us_nodes_check(&nodes, c->map);
     }
 
     if (code == US_CLI_DONE) {
@@ -1185,12 +1100,12 @@ us_cluster_conf(us_cluster_t *c)
         /* all nodes have an address */
 
         printf("# urlstore cluster conf, cluster ");
-        us_cluster_hex(map->cluster);
-        printf(", version %" PRIu64 "\n", map->version);
+        us_cluster_hex(c->map->cluster);
+        printf(", version %" PRIu64 "\n", c->map->version);
 
-        for (i = 0; i < map->nshards; i++) {
-            for (n = 0; n < map->shards[i].nnodes; n++) {
-                name = map->shards[i].nodes[n];
+        for (i = 0; i < c->map->nshards; i++) {
+            for (n = 0; n < c->map->shards[i].nnodes; n++) {
+                name = c->map->shards[i].nodes[n];
                 address = us_nodes_address(&nodes, name);
 
                 printf("\nupstream %.*s {\n    server %.*s;\n"
@@ -1201,7 +1116,6 @@ us_cluster_conf(us_cluster_t *c)
     }
 
     us_nodes_free(&nodes);
-    us_map_free(map);
 
     return code;
 }
@@ -1309,33 +1223,24 @@ us_cluster_grow(us_cluster_t *c)
 {
     int          code;
     char         err[US_CLUSTER_ERROR];
-    us_map_t    *map, *next;
+    us_map_t    *next;
     us_shard_t  *shards;
 
-    map = us_cluster_load(c->args[0], &code);
-
-    if (map == NULL) {
-        return code;
-    }
-
-    shards = us_cluster_parse(c->n - 1, c->args + 1);
+    shards = us_cluster_parse(c->n, c->args);
 
     if (shards == NULL) {
-        us_map_free(map);
         return US_CLI_USAGE;
     }
 
-    if (c->sample) {
-        code = us_sample(c->sample, map->norm, map->key, c->weight);
-    }
+    code = c->sample ? us_sample(c->sample, c->map->norm, c->map->key,
+                                 c->weight) : US_CLI_DONE;
 
     if (code == US_CLI_DONE) {
-        next = us_map_grow(map, shards, (uint32_t) c->n - 1,
+        next = us_map_grow(c->map, shards, (uint32_t) c->n,
                            c->sample ? c->weight : NULL, err, sizeof(err));
         code = us_cluster_print(next, err);
     }
 
-    us_map_free(map);
     free(shards);
 
     return code;
@@ -1346,83 +1251,107 @@ static int
 us_cluster_apply(us_cluster_t *c)
 {
     int         code;
-    us_map_t   *map;
     us_nodes_t  nodes;
 
-    if (c->nodes == NULL && c->n == 1) {
-        fprintf(stderr, "urlstore: apply needs --nodes or URLs\n");
+    if (c->nodes == NULL && c->n == 0) {
+        (void) us_cli_fail("apply needs --nodes or URLs");
         return us_cli_usage(&us_cli_cluster);
-    }
-
-    map = us_cluster_load(c->args[0], &code);
-
-    if (map == NULL) {
-        return code;
     }
 
     code = us_nodes_read(&nodes, c->nodes);
 
     if (code == US_CLI_DONE) {
-        c->apply.map = map;
+        c->apply.map = c->map;
         c->apply.timeout = c->apply.timeout ? c->apply.timeout
                                             : US_CLUSTER_WAIT;
-        code = us_apply(&c->apply, c->nodes ? &nodes : NULL, c->n - 1,
-                        c->args + 1);
+        code = us_apply(&c->apply, c->nodes ? &nodes : NULL, c->n, c->args);
     }
 
     us_nodes_free(&nodes);
-    us_map_free(map);
 
     return code;
 }
 
 
-static int
-us_cluster_promote(us_cluster_t *c)
-{
-    return us_command("promote", c->args[0], c->shard,
-                      c->apply.timeout ? c->apply.timeout : US_CLUSTER_WAIT,
-                      US_CLUSTER_ANSWER);
-}
-
+/*
+ * "promote", "forget" or "rebase", to the replicated zones of the nginx at URL,
+ * that of one shard if it is not -1.  Prints the reply: a line for each zone.
+ * US_CLI_USAGE: not in time, or the URL is none.
+ */
 
 static int
-us_cluster_forget(us_cluster_t *c)
+us_cluster_order(us_cluster_t *o)
 {
-    return us_command("forget", c->args[0], c->shard,
-                      c->apply.timeout ? c->apply.timeout : US_CLUSTER_WAIT,
-                      US_CLUSTER_ANSWER);
-}
+    int                  status, lost, rebase;
+    char                 number[16], endpoint[64];
+    double               end, timeout;
+    us_client_t          c;
+    us_client_request_t  r = { "POST", endpoint, "text/plain", { 0, NULL } };
 
+    if (us_client_init(&c, o->args[0]) == -1) {
+        return us_cli_fail("%s", c.error);
+    }
 
-static int
-us_cluster_rebase(us_cluster_t *c)
-{
-    double  timeout;
+    (void) snprintf(number, sizeof(number), "=%d", o->shard);
+    (void) snprintf(endpoint, sizeof(endpoint), "%s?%s%s",
+                    c.path[0] ? "" : "/cluster", o->action,
+                    o->shard == -1 ? "" : number);
 
-    timeout = c->apply.timeout ? c->apply.timeout : US_CLUSTER_REBASE;
+    /* a rebase is answered when it is done */
 
-    return us_command("rebase", c->args[0], c->shard, timeout, timeout);
+    rebase = strcmp(o->action, "rebase") == 0;
+    timeout = o->apply.timeout ? o->apply.timeout
+              : rebase ? US_CLUSTER_REBASE : US_CLUSTER_WAIT;
+
+    c.timeout = (long) (rebase ? timeout : US_CLUSTER_ANSWER);
+    end = us_apply_now() + timeout;
+    lost = 0;
+
+    /* a node that still reads the log; one that starts; a lost answer */
+
+    while (((status = us_client_once(&c, &r)) <= 0 || status >= 500)
+           && us_apply_now() < end)
+    {
+        lost |= status == 0;
+        us_apply_pause();
+    }
+
+    if (status == 200) {
+        printf("%.*s", (int) c.len, c.reply);
+
+    } else {
+        fprintf(stderr, "urlstore: %s%s%s%s\n", status <= 0 || status >= 400
+                ? c.error : "the answer is of no node",
+                lost && status >= 400 ? "; the answer to an earlier try was "
+                "lost: the " : "", lost && status >= 400 ? o->action : "",
+                lost && status >= 400 ? " was interrupted, or is done" : "");
+    }
+
+    us_client_free(&c);
+
+    return status == 200 ? US_CLI_DONE
+           : status >= 400 && status < 500 ? US_CLI_REFUSED : US_CLI_USAGE;
 }
 
 
 static const us_cluster_action_t  us_cluster_actions[] = {
-    { "check", 1, 2, us_cluster_check },
-    { "show", 1, 1 << 30, us_cluster_show },
-    { "conf", 1, 1, us_cluster_conf },
-    { "new", 1, US_SHARDS, us_cluster_new },
-    { "grow", 2, US_SHARDS, us_cluster_grow },
-    { "apply", 1, 1 << 30, us_cluster_apply },
-    { "promote", 1, 1, us_cluster_promote },
-    { "forget", 1, 1, us_cluster_forget },
-    { "rebase", 1, 1, us_cluster_rebase },
-    { NULL, 0, 0, NULL }
+    { "check", 1, 1, 2, us_cluster_check },
+    { "show", 1, 1, 1 << 30, us_cluster_show },
+    { "conf", 1, 1, 1, us_cluster_conf },
+    { "new", 0, 1, US_SHARDS, us_cluster_new },
+    { "grow", 1, 2, US_SHARDS, us_cluster_grow },
+    { "apply", 1, 1, 1 << 30, us_cluster_apply },
+    { "promote", 0, 1, 1, us_cluster_order },
+    { "forget", 0, 1, 1, us_cluster_order },
+    { "rebase", 0, 1, 1, us_cluster_order },
+    { NULL, 0, 0, 0, NULL }
 };
 
 
 static int
 us_cluster_command(int argc, char **argv)
 {
+    int                         code;
     us_cluster_t                c;
     const us_cluster_action_t  *a;
 
@@ -1449,8 +1378,25 @@ us_cluster_command(int argc, char **argv)
         (void) us_cli_fail("no action \"%.40s\"", argv[optind]);
     }
 
-    return a->name == NULL || c.n < a->least || c.n > a->most
-           ? us_cli_usage(&us_cli_cluster) : a->run(&c);
+    if (a->name == NULL || c.n < a->least || c.n > a->most) {
+        return us_cli_usage(&us_cli_cluster);
+    }
+
+    c.action = a->name;
+
+    if (a->map) {
+        c.map = us_cluster_load(*c.args++, &code);
+        c.n--;
+
+        if (c.map == NULL) {
+            return code;
+        }
+    }
+
+    code = a->run(&c);
+    us_map_free(c.map);
+
+    return code;
 }
 
 
