@@ -72,7 +72,7 @@ static ngx_command_t  ngx_http_urlstore_commands[] = {
 
     { ngx_string("urlstore_rewrite"),
       NGX_HTTP_MAIN_CONF|NGX_CONF_TAKE3|NGX_CONF_TAKE4|NGX_CONF_TAKE5,
-      ngx_http_urlstore_rewrite,
+      ngx_http_urlstore_rule,
       0,
       0,
       NULL },

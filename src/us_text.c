@@ -7,6 +7,31 @@
 #include "us_text.h"
 
 
+int
+us_read_u64(us_str_t text, size_t *i, uint64_t max, uint64_t *n)
+{
+    size_t  start;
+
+    start = *i;
+    *n = 0;
+
+    for ( /* void */ ; *i < text.len; (*i)++) {
+
+        if (text.data[*i] < '0' || text.data[*i] > '9') {
+            break;
+        }
+
+        *n = *n * 10 + (text.data[*i] - '0');
+
+        if (*n > max) {
+            return -1;
+        }
+    }
+
+    return *i > start ? 0 : -1;
+}
+
+
 /* two digits at a time: numbers are half of the time of a short answer */
 
 uint8_t *

@@ -55,6 +55,9 @@ us_hex_value(uint8_t c)
 }
 
 
+/* digits from *i on, up to max: 0; -1: there are none, or it is more */
+int us_read_u64(us_str_t text, size_t *i, uint64_t max, uint64_t *n);
+
 uint8_t *us_put_u64(uint8_t *p, uint64_t n);
 
 /* with leading zeros, if it has less than so many digits */

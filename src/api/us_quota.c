@@ -6,6 +6,7 @@
 
 #include "us_quota.h"
 #include "../us_hash.h"
+#include "../us_text.h"
 
 
 #define US_QUOTA_ROW    8
@@ -17,22 +18,10 @@ us_quota_number(us_str_t text, uint64_t *n)
 {
     size_t  i;
 
-    *n = 0;
+    i = 0;
 
-    for (i = 0; i < text.len; i++) {
-
-        if (text.data[i] < '0' || text.data[i] > '9') {
-            return -1;
-        }
-
-        *n = *n * 10 + (text.data[i] - '0');
-
-        if (*n > US_QUOTA_MAX) {
-            return -1;
-        }
-    }
-
-    return text.len ? 0 : -1;
+    return us_read_u64(text, &i, US_QUOTA_MAX, n) == 0 && i == text.len ? 0
+                                                                        : -1;
 }
 
 

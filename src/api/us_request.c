@@ -261,29 +261,38 @@ us_media_is(us_str_t name, const char *word)
 }
 
 
+/* a type of bodies, of replies, or of both: -1 is none */
+
+static const struct {
+    const char  *name;
+    int          body;                /* us_input_format_t */
+    int          reply;               /* us_format_t */
+} us_media_types[] = {
+    { "application/json", US_INPUT_JSON, US_FORMAT_JSON },
+    { "application/x-ndjson", US_INPUT_NDJSON, US_FORMAT_NDJSON },
+    { "application/ndjson", US_INPUT_NDJSON, US_FORMAT_NDJSON },
+    { "application/jsonl", US_INPUT_NDJSON, US_FORMAT_NDJSON },
+    { "text/plain", US_INPUT_TEXT, US_FORMAT_TEXT },
+    { "text/*", -1, US_FORMAT_TEXT },
+    { "application/x-www-form-urlencoded", US_INPUT_FORM, -1 }
+};
+
+#define US_MEDIA_TYPES  (sizeof(us_media_types) / sizeof(us_media_types[0]))
+
+
 int
 us_media_body(us_str_t content_type, us_input_format_t *format)
 {
     size_t    i;
     us_str_t  name;
 
-    static const struct {
-        const char         *name;
-        us_input_format_t   format;
-    } types[] = {
-        { "text/plain", US_INPUT_TEXT },
-        { "application/json", US_INPUT_JSON },
-        { "application/x-ndjson", US_INPUT_NDJSON },
-        { "application/ndjson", US_INPUT_NDJSON },
-        { "application/jsonl", US_INPUT_NDJSON },
-        { "application/x-www-form-urlencoded", US_INPUT_FORM }
-    };
-
     name = us_media_name(content_type);
 
-    for (i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
-        if (us_media_is(name, types[i].name)) {
-            *format = types[i].format;
+    for (i = 0; i < US_MEDIA_TYPES; i++) {
+        if (us_media_types[i].body != -1
+            && us_media_is(name, us_media_types[i].name))
+        {
+            *format = us_media_types[i].body;
             return 0;
         }
     }
@@ -295,17 +304,8 @@ us_media_body(us_str_t content_type, us_input_format_t *format)
 us_format_t
 us_media_reply(us_input_format_t body)
 {
-    switch (body) {
-
-    case US_INPUT_TEXT:
-        return US_FORMAT_TEXT;
-
-    case US_INPUT_NDJSON:
-        return US_FORMAT_NDJSON;
-
-    default:
-        return US_FORMAT_JSON;
-    }
+    return body == US_INPUT_TEXT ? US_FORMAT_TEXT
+           : body == US_INPUT_NDJSON ? US_FORMAT_NDJSON : US_FORMAT_JSON;
 }
 
 
@@ -317,23 +317,13 @@ us_media_range(us_str_t range, us_format_t preset, us_format_t *format)
     size_t    i;
     us_str_t  name;
 
-    static const struct {
-        const char   *name;
-        us_format_t   format;
-    } types[] = {
-        { "application/json", US_FORMAT_JSON },
-        { "application/x-ndjson", US_FORMAT_NDJSON },
-        { "application/ndjson", US_FORMAT_NDJSON },
-        { "application/jsonl", US_FORMAT_NDJSON },
-        { "text/plain", US_FORMAT_TEXT },
-        { "text/*", US_FORMAT_TEXT }
-    };
-
     name = us_media_name(range);
 
-    for (i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
-        if (us_media_is(name, types[i].name)) {
-            *format = types[i].format;
+    for (i = 0; i < US_MEDIA_TYPES; i++) {
+        if (us_media_types[i].reply != -1
+            && us_media_is(name, us_media_types[i].name))
+        {
+            *format = us_media_types[i].reply;
             return 1;
         }
     }
@@ -435,17 +425,9 @@ us_media_accept(us_str_t accept, us_format_t preset)
 us_str_t
 us_media_type(us_format_t format)
 {
-    switch (format) {
-
-    case US_FORMAT_JSON:
-        return us_string("application/json");
-
-    case US_FORMAT_NDJSON:
-        return us_string("application/x-ndjson");
-
-    default:
-        return us_string("text/plain");
-    }
+    return format == US_FORMAT_JSON ? us_string("application/json")
+           : format == US_FORMAT_NDJSON ? us_string("application/x-ndjson")
+           : us_string("text/plain");
 }
 
 
@@ -492,40 +474,31 @@ us_origin_matches(us_str_t allowed, us_str_t origin)
 int
 us_origin_is_host(us_str_t origin, us_str_t host)
 {
-    size_t    i, n;
-    us_str_t  port;
+    size_t       n, len;
+    const char  *port;
 
-    static const struct {
-        const char  *scheme;
-        const char  *port;
-    } schemes[] = {
-        { "http://", ":80" },
-        { "https://", ":443" }
-    };
+    if (origin.len > 7
+        && strncasecmp((const char *) origin.data, "http://", 7) == 0)
+    {
+        n = 7;
+        port = ":80";
 
-    for (i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++) {
-        n = strlen(schemes[i].scheme);
+    } else if (origin.len > 8
+               && strncasecmp((const char *) origin.data, "https://", 8) == 0)
+    {
+        n = 8;
+        port = ":443";
 
-        if (origin.len <= n
-            || strncasecmp((const char *) origin.data, schemes[i].scheme, n)
-               != 0)
-        {
-            continue;
-        }
-
-        port.data = (const uint8_t *) schemes[i].port;
-        port.len = strlen(schemes[i].port);
-
-        if (host.len > port.len
-            && memcmp(host.data + host.len - port.len, port.data, port.len)
-               == 0)
-        {
-            host.len -= port.len;
-        }
-
-        return us_origin_same((us_str_t) { origin.len - n, origin.data + n },
-                              host);
+    } else {
+        return 0;
     }
 
-    return 0;
+    len = strlen(port);
+
+    if (host.len > len && memcmp(host.data + host.len - len, port, len) == 0) {
+        host.len -= len;
+    }
+
+    return us_origin_same((us_str_t) { origin.len - n, origin.data + n },
+                          host);
 }

@@ -29,33 +29,6 @@ static const us_time_unit_t  us_time_units[] = {
 };
 
 
-/* digits from *i on; -1: there are none, or too many */
-
-static int
-us_time_number(us_str_t text, size_t *i, uint64_t *n)
-{
-    size_t  start;
-
-    start = *i;
-    *n = 0;
-
-    for ( /* void */ ; *i < text.len; (*i)++) {
-
-        if (text.data[*i] < '0' || text.data[*i] > '9') {
-            break;
-        }
-
-        *n = *n * 10 + (text.data[*i] - '0');
-
-        if (*n > US_TIME_MAX) {
-            return -1;
-        }
-    }
-
-    return *i > start ? 0 : -1;
-}
-
-
 int
 us_time_duration(us_str_t text, uint64_t *s)
 {
@@ -68,7 +41,7 @@ us_time_duration(us_str_t text, uint64_t *s)
 
     for (i = 0; i < text.len; /* void */ ) {
 
-        if (us_time_number(text, &i, &n) == -1) {
+        if (us_read_u64(text, &i, US_TIME_MAX, &n) == -1) {
             return -1;
         }
 
@@ -207,7 +180,7 @@ us_time_point(us_str_t text, uint64_t *s)
 
     i = 0;
 
-    if (us_time_number(text, &i, s) == 0 && i == text.len) {
+    if (us_read_u64(text, &i, US_TIME_MAX, s) == 0 && i == text.len) {
         return 0;
     }
 

@@ -106,83 +106,41 @@ ngx_http_urlstore_rule_zone(ngx_conf_t *cf, ngx_str_t *name)
 }
 
 
-static char *
-ngx_http_urlstore_rule_error(ngx_conf_t *cf, ngx_str_t *regex,
-    us_rule_error_t *err)
-{
-    ngx_str_t  *value;
-
-    value = cf->args->elts;
-
-    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                       "\"%V\" of zone \"%V\": %s in \"%V\"",
-                       &value[0], &value[1], err->text, regex);
-
-    return NGX_CONF_ERROR;
-}
-
-
-/* urlstore_rewrite NAME [name=WORD] [host=GLOB] REGEX REPLACEMENT; */
-
-char *
-ngx_http_urlstore_rewrite(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
-{
-    us_str_t                   name, host;
-    ngx_str_t                 *value;
-    us_rule_error_t            err;
-    ngx_http_urlstore_zone_t  *zone;
-
-    value = cf->args->elts;
-
-    zone = ngx_http_urlstore_rule_zone(cf, &value[1]);
-    if (zone == NULL
-        || ngx_http_urlstore_rule_params(cf, 2, &name, &host) != NGX_OK)
-    {
-        return NGX_CONF_ERROR;
-    }
-
-    value += cf->args->nelts - 2;
-
-    if (us_norm_add_rewrite(zone->norm, name, host,
-                            (us_str_t) { value[0].len, value[0].data },
-                            (us_str_t) { value[1].len, value[1].data }, &err)
-        != 0)
-    {
-        return ngx_http_urlstore_rule_error(cf, &value[0], &err);
-    }
-
-    zone->rules++;
-
-    return NGX_CONF_OK;
-}
-
-
-/* urlstore_reject NAME [name=WORD] REGEX; and so urlstore_accept */
+/*
+ * urlstore_rewrite NAME [name=WORD] [host=GLOB] REGEX REPLACEMENT;
+ * urlstore_reject NAME [name=WORD] REGEX; and so urlstore_accept
+ */
 
 char *
 ngx_http_urlstore_rule(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
     int                        rc;
-    us_str_t                   name, regex;
-    ngx_str_t                 *value;
+    us_str_t                   name, host, regex;
+    ngx_str_t                 *args, *value;
+    ngx_uint_t                 rewrites;
     us_rule_error_t            err;
     ngx_http_urlstore_zone_t  *zone;
 
-    value = cf->args->elts;
+    args = cf->args->elts;
+    rewrites = ngx_strcmp(cmd->name.data, "urlstore_rewrite") == 0;
 
-    zone = ngx_http_urlstore_rule_zone(cf, &value[1]);
+    zone = ngx_http_urlstore_rule_zone(cf, &args[1]);
     if (zone == NULL
-        || ngx_http_urlstore_rule_params(cf, 1, &name, NULL) != NGX_OK)
+        || ngx_http_urlstore_rule_params(cf, rewrites ? 2 : 1, &name,
+                                         rewrites ? &host : NULL)
+           != NGX_OK)
     {
         return NGX_CONF_ERROR;
     }
 
-    value += cf->args->nelts - 1;
+    value = args + cf->args->nelts - (rewrites ? 2 : 1);
+    regex = ngx_http_urlstore_str(&value[0]);
 
-    regex.data = value[0].data;
-    regex.len = value[0].len;
+    if (rewrites) {
+        rc = us_norm_add_rewrite(zone->norm, name, host, regex,
+                                 ngx_http_urlstore_str(&value[1]), &err);
 
-    if (ngx_strcmp(cmd->name.data, "urlstore_reject") == 0) {
+    } else if (ngx_strcmp(cmd->name.data, "urlstore_reject") == 0) {
         rc = us_norm_add_reject(zone->norm, name, regex, &err);
 
     } else {
@@ -190,7 +148,10 @@ ngx_http_urlstore_rule(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     }
 
     if (rc != 0) {
-        return ngx_http_urlstore_rule_error(cf, &value[0], &err);
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "\"%V\" of zone \"%V\": %s in \"%V\"", &args[0],
+                           &args[1], err.text, &value[0]);
+        return NGX_CONF_ERROR;
     }
 
     zone->rules++;

@@ -271,8 +271,6 @@ void ngx_http_urlstore_park_wake(ngx_http_urlstore_zone_t *zone);
 
 /* ngx_http_urlstore_rules.c */
 
-char *ngx_http_urlstore_rewrite(ngx_conf_t *cf, ngx_command_t *cmd,
-    void *conf);
 char *ngx_http_urlstore_rule(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 char *ngx_http_urlstore_strip_args(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);

@@ -594,61 +594,23 @@ const uint8_t  us_json_plain[256] = {
 static uint8_t *
 us_json_quote_char(uint8_t *dst, uint8_t c)
 {
-    static const uint8_t  hex[] = "0123456789abcdef";
+    const char  *found;
+
+    static const char  hex[] = "0123456789abcdef";
+    static const char  bytes[] = "\"\\\n\t\r", letters[] = "\"\\ntr";
+
+    found = memchr(bytes, c, sizeof(bytes) - 1);
 
     *dst++ = '\\';
 
-    switch (c) {
-
-    case '"':
-    case '\\':
-        *dst++ = c;
-        break;
-
-    case '\n':
-        *dst++ = 'n';
-        break;
-
-    case '\t':
-        *dst++ = 't';
-        break;
-
-    case '\r':
-        *dst++ = 'r';
-        break;
-
-    default:
-        *dst++ = 'u';
-        *dst++ = '0';
-        *dst++ = '0';
-        *dst++ = hex[c >> 4];
-        *dst++ = hex[c & 15];
+    if (found) {
+        *dst++ = letters[found - bytes];
+        return dst;
     }
 
-    return dst;
-}
-
-
-uint8_t *
-us_json_quote(uint8_t *dst, us_str_t text)
-{
-    const uint8_t  *p, *last;
-
-    last = text.data + text.len;
-
-    *dst++ = '"';
-
-    for (p = text.data; p < last; p++) {
-
-        if (us_json_plain[*p] || *p >= 0x80) {
-            *dst++ = *p;
-            continue;
-        }
-
-        dst = us_json_quote_char(dst, *p);
-    }
-
-    *dst++ = '"';
+    dst = us_put(dst, "u00");
+    *dst++ = hex[c >> 4];
+    *dst++ = hex[c & 15];
 
     return dst;
 }
@@ -676,14 +638,12 @@ us_json_quoted_len(us_str_t text)
 }
 
 
-uint8_t *
-us_json_quote_bytes(uint8_t *dst, us_str_t text)
+/* broken: the text is not UTF-8 */
+
+static uint8_t *
+us_json_write(uint8_t *dst, us_str_t text, int broken)
 {
     const uint8_t  *p, *last;
-
-    if (us_utf8_valid(text)) {
-        return us_json_quote(dst, text);
-    }
 
     last = text.data + text.len;
 
@@ -691,12 +651,11 @@ us_json_quote_bytes(uint8_t *dst, us_str_t text)
 
     for (p = text.data; p < last; p++) {
 
-        if (us_json_plain[*p]) {
+        if (us_json_plain[*p] || (*p >= 0x80 && !broken)) {
             *dst++ = *p;
 
         } else if (*p >= 0x80) {
-            memcpy(dst, "\\ufffd", 6);
-            dst += 6;
+            dst = us_put(dst, "\\ufffd");
 
         } else {
             dst = us_json_quote_char(dst, *p);
@@ -706,6 +665,20 @@ us_json_quote_bytes(uint8_t *dst, us_str_t text)
     *dst++ = '"';
 
     return dst;
+}
+
+
+uint8_t *
+us_json_quote(uint8_t *dst, us_str_t text)
+{
+    return us_json_write(dst, text, 0);
+}
+
+
+uint8_t *
+us_json_quote_bytes(uint8_t *dst, us_str_t text)
+{
+    return us_json_write(dst, text, !us_utf8_valid(text));
 }
 
 
