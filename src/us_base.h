@@ -65,6 +65,13 @@ us_str_compare(us_str_t a, us_str_t b)
 }
 
 
+/* us_canon_t.merge: whether "www." makes no difference in a URL's host */
+
+#define US_MERGE_NO     0
+#define US_MERGE_FIRST  1             /* the first URL of the site spells it */
+#define US_MERGE_STRIP  2             /* new URLs are stored without */
+
+
 /* whether a host, or what begins with one, begins with "www." and goes on */
 
 static inline int

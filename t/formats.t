@@ -9,6 +9,12 @@
 #
 # Each: 250 URLs, with deletes, and marks or claims, in a snapshot, in
 # which claims have 2 bytes; 50 more in the journal; then nginx was killed.
+#
+#     www-first   what "urlstore import" made of the samples' URLs on these
+#     www-strip   hosts, and of some others; www-*.txt is its dump. By
+#                 Debian 12's list of public suffixes, www.homeoffice.gov.uk
+#                 and homeoffice.gov.uk are two sites, www.gitbook.io and
+#                 gitbook.io one. By that of today it is the other way round.
 
 use strict;
 use warnings;
@@ -22,13 +28,18 @@ my $urlstore = "$UrlStore::Test::TOP/build/urlstore";
 my @text = ('Content-Type' => 'text/plain', Accept => 'text/plain');
 my %first = (marks => 0, claims => 0, shard => 1 << 40);
 my @dirs = sort keys %first;
+my %www = map { $_ => slurp("t/data/directories/www-$_.txt") } qw(first strip);
+my %changed = (first => 6, strip => 4);
+my $ho = 'http://www.homeoffice.gov.uk';
+my $bare = 'http://homeoffice.gov.uk';
+my $path = '/agencies-public-bodies/crb/services/ub-search/';
 
 
 # URL i, and what became of it; a site has the spelling of its first URL
 
-my %www;
+my %spelled;
 
-$www{$_ * $_ % 13} //= $_ % 3 ? '' : 'www.' for 0 .. 299;
+$spelled{$_ * $_ % 13} //= $_ % 3 ? '' : 'www.' for 0 .. 299;
 
 sub url
 {
@@ -36,7 +47,7 @@ sub url
     my $site = $i * $i % 13;
 
     return sprintf 'http%s://%ss%d.test/%s/%d', $i % 2 ? 's' : '',
-        $www{$site}, $site, join('-', map { $i * $_ % 251 } 1 .. 12), $i;
+        $spelled{$site}, $site, join('-', map { $i * $_ % 251 } 1 .. 12), $i;
 }
 
 
@@ -80,11 +91,23 @@ sub lines
 }
 
 
-for my $dir (@dirs) {
-    my $to = "$t->{dir}/$dir";
+# one that each command below may change
 
-    mkdir $to;
-    copy($_, $to) or die "copy: $!" for glob "t/data/directories/$dir/*";
+sub copied
+{
+    my ($from, $to) = @_;
+
+    mkdir "$t->{dir}/$to";
+    copy($_, "$t->{dir}/$to") or die "copy: $!"
+        for glob "t/data/directories/$from/*";
+
+    return "$t->{dir}/$to";
+}
+
+
+for my $dir (@dirs) {
+    my $to = copied($dir, $dir);
+
     like(slurp("$to/manifest"), qr/^store norm crawler\/1 unicode=15\.0 www=/m,
         "$dir: keys by ICU 72");
 }
@@ -102,11 +125,27 @@ for my $dir (@dirs) {
 }
 
 
+for my $www (sort keys %www) {
+    my $dir = copied("www-$www", $www);
+
+    is(`$urlstore dump $dir`, $www{$www}, "www-$www: dump");
+    like(my $said = `$urlstore verify --keys $dir`,
+        qr/of $changed{$www} URLs "www\." counts otherwise/,
+        '  verify counts');
+    is(join('', map { "$_\n" } $said =~ /^changed  id (.*)/mg),
+        join('', map { s/\t/ /r } grep { m{^[^45]\s.*/www\.(homeoffice|gitbook)}
+        } split /^/, $www{$www}), '  and lists them');
+    is(`echo $bare$path | $urlstore seen $dir`, "0\tseen\t$ho$path\n",
+        '  a look-up, before anything was written');
+}
+
+
 # --- the server
 
 if ($> == 0) {
     my ($uid, $gid) = (getpwnam('nobody'))[2, 3];
-    chown $uid, $gid, map { ($_, glob("$_/*")) } map { "$t->{dir}/$_" } @dirs;
+    chown $uid, $gid, map { ($_, glob("$_/*")) } map { "$t->{dir}/$_" } @dirs,
+        keys %www;
 }
 
 $t->run(<<'CONF');
@@ -117,16 +156,25 @@ urlstore_zone shard 8m path=%%DIR%%/shard sync=always revisit=1h
               cluster=c shard=1 node=n1;
 urlstore_zone except 8m path=%%DIR%%/except;
 urlstore_www_except except two.test;
+urlstore_zone first 8m path=%%DIR%%/first sites=on;
+urlstore_zone strip 8m path=%%DIR%%/strip www=strip;
 server {
     listen 127.0.0.1:%%PORT%%;
     location /except/ { urlstore_api except; }
+    location /first/  { urlstore_api first; }
+    location /strip/  { urlstore_api strip; }
     location /marks/  { urlstore_api marks; }
     location /claims/ { urlstore_api claims; }
     location /shard/  { urlstore_api shard; }
 }
 CONF
 
-for my $round ('from these files', 'after a restart') {
+
+# URLs, marks, claims and the map
+
+sub all_is_there
+{
+    my ($round) = @_;
 
     for my $dir (@dirs) {
         ok($t->ready(below => "/$dir"), "$dir $round");
@@ -155,6 +203,47 @@ for my $round ('from these files', 'after a restart') {
 
     is($t->get('/shard/cluster')->{headers}{etag} =~ /"(\d+)-/ && $1, 1,
         '  the map');
+}
+
+
+# --- hosts of which www. counts otherwise than before: no id is lost
+
+sub answers
+{
+    my ($do, $zone, $urls, $lines, $name) = @_;
+
+    is($t->post("/$zone/$do", $urls, @text)->{body}, $lines, $name);
+}
+
+
+for my $round ('from these files', 'after a restart') {
+    for my $zone (sort keys %www) {
+        ok($t->ready(below => "/$zone"), "www-$zone, $round");
+        is($t->get("/$zone/urls?limit=70", Accept => 'text/plain')->{body},
+            $www{$zone}, '  each id has the URL that it had');
+        is($t->post("/$zone/seen", $www{$zone} =~ s/^\d+\t//mgr, @text)->{body},
+            $www{$zone} =~ s/\t/\tseen\t/gr
+            =~ s{^4\tseen.*}{0\tseen\t$ho$path}mr
+            =~ s{^5\tseen.*}{3\tseen\t$ho/}mr,
+            '  each URL is found, of two that are one the first');
+        is($t->get("/$zone/stats")->json->{changed_urls},
+            $round =~ /these/ ? $changed{$zone} : 0, '  /stats counts');
+    }
+
+    all_is_there($round);
+
+    answers('seen', 'first', "$bare/crime/vetting-barring-scheme/\n"
+        . "https://gitbook.io/\nhttps://gitbook.io/about\n",
+        "2\tseen\t$ho/crime/vetting-barring-scheme/\n"
+        . "-\tunseen\thttps://gitbook.io/\n"
+        . "-\tunseen\thttps://gitbook.io/about\n", '  the other spellings');
+    is_deeply($t->get('/first/site/homeoffice.gov.uk')->json, {
+        site => 'homeoffice.gov.uk', first => 0, www => JSON::PP::true,
+        spelling => 'www.homeoffice.gov.uk', urls => 6, last => 5 },
+        '  one site, which has URLs of both spellings');
+    is($t->get('/first/site/gitbook.io')->{status}, 404, '  two sites');
+    is($t->get('/first/site/www.gitbook.io')->json->{urls}, 2,
+        '  of which one has all URLs');
 
     last if $round =~ /restart/;
 
@@ -166,6 +255,18 @@ for my $dir (@dirs) {
         $first{$dir} + 300 . "\tnew\thttp://new.test/\n", "$dir: the next id");
 }
 
+answers('add', 'first', "$bare/new\nhttps://gitbook.io/\n",
+    "70\tnew\t$ho/new\n71\tnew\thttps://gitbook.io/\n", 'added');
+answers('add', 'strip', "$ho/new\nhttps://www.gitbook.io/\n",
+    "70\tnew\t$bare/new\n71\tnew\thttps://www.gitbook.io/\n",
+    '  with www=strip');
+
+for my $zone (sort keys %www) {
+    is($t->forget("/$zone/url/0")->{status}, 204, "$zone: a delete");
+    answers('seen', $zone, "$ho$path\n", "4\tseen\t$bare$path\n",
+        '  of the smaller id: the other one is found');
+}
+
 # of two sites, because this zone says so
 
 $t->post('/except/add', "http://www.two.test/\nhttp://two.test/\n", @text);
@@ -175,11 +276,14 @@ ok($t->stop, 'stop');
 
 # --- their keys are those of this version
 
-for my $dir (@dirs) {
-    like($t->error_log, qr/"$dir".*keys made by "crawler\/1 unicode=15.0 www=/,
-        "$dir: looked at again");
+for my $dir (@dirs, sort keys %www) {
+    my $n = $changed{$dir} // 0;
+
+    like($t->error_log, qr/"$dir".* "crawler\/1 unicode=15.0 www=.*of $n URLs/,
+        "$dir: a line in the log");
     like(slurp("$t->{dir}/$dir/manifest"),
-        qr/^store norm crawler\/1 www=first$/m, '  its signature is new');
+        qr/^store norm crawler\/1 www=(first|strip)$/m,
+        '  its signature is new');
 }
 
 my $manifest = "$t->{dir}/except/manifest";
@@ -192,24 +296,62 @@ is($t->post('/except/seen', "http://www.two.test/\nhttp://two.test/\n",
     . "1\tseen\thttp://two.test/\n", '  with their ids');
 ok($t->stop, 'stop');
 
-# hosts that had no www. in common by the list of another day
+# --- by command; also to another www=
 
-for (['first', 'first', 0], ['keep', 'keep', 0], ['keep', 'first', 2]) {
-    my ($made, $now, $rc) = @$_;
-    my $dir = "$t->{dir}/$made-$now";
-    my $add = "printf 'http://www.%s.test/\\n' a b a xn--bcher-kva"
-        . " | $urlstore import";
+sub rekey
+{
+    my ($made, $norm, $option) = @_;
+    my $dir = copied("www-$made", "rekey-$made-" . ++$t->{rekey});
 
-    system("$add --www=$made $dir 2>/dev/null");
     spew("$dir/manifest", resealed(slurp("$dir/manifest")
-        =~ s{^store norm .*}{store norm crawler/1 unicode=15.0 www=$now}mr));
+        =~ s{^store norm crawler/1 unicode=15.0}{store norm $norm}mr));
 
-    my $said = `$add --www=$now $dir 2>&1`;
-
-    is($? >> 8, $rc, "$made, then $now");
-    like($said, $rc ? qr/and 3 of its URLs, the first of which is 0, have other/
-        : qr/4 lines: 0 new, 4 seen/, '  and says so');
+    return ($dir, scalar `$urlstore rekey $option $dir 2>&1`, $? >> 8);
 }
+
+for (['first', '', 'crawler/1 unicode=15.0', 6],
+    ['first', '--www=first', 'crawler/1', 6],
+    ['first', '', 'crawler/0', 6], ['first', '--www=strip', 'crawler/1', 6],
+    ['first', '--www=keep', 'crawler/1', 33], ['strip', '', 'crawler/0', 4])
+{
+    my ($made, $option, $norm, $n) = @$_;
+    my ($dir, $said, $rc) = rekey($made, $norm, $option);
+    my $www = $option =~ /=(.*)/ ? $1 : $made;
+
+    is($rc, 0, "rekey $option: $norm of www=$made");
+    like($said, qr/is "crawler\/1 www=$www" now; of $n URLs/, '  says so');
+    is(`$urlstore dump $dir`, $www{$made}, '  all ids');
+
+    for my $i (0, 4) {
+        my ($url) = $www{$made} =~ /^$i\t(.*)/m;
+        my $id = $www eq 'keep' ? $i : 0;
+
+        is(`echo $url | $urlstore import --www=$www $dir 2>&1`,
+            "urlstore: 1 lines: 0 new, 1 seen, 0 refused\n",
+            '  a URL is known');
+        like(`echo $url | $urlstore seen $dir`, qr/^$id\tseen/, '  and its id');
+    }
+}
+
+for (['crawler/0', 1, qr/URLs would be others; nothing was changed/],
+    ['netscape/1', 2, qr/does not have its normalization/])
+{
+    my ($norm, $code, $why) = @$_;
+    my $add = 'printf "http://a.test/?b=%%7e#c\n"';
+    my $dir = "$t->{dir}/rekey-$code";
+
+    system("$add | $urlstore import --profile=whatwg $dir 2>/dev/null");
+    spew("$dir/manifest", my $was = resealed(slurp("$dir/manifest")
+        =~ s{^store norm whatwg/1}{store norm $norm}mr));
+
+    like(`$urlstore rekey $dir 2>&1`, $why, "rekey is refused: $norm");
+    is($? >> 8, $code, '  with its code');
+    is(slurp("$dir/manifest"), $was, '  nothing was changed');
+}
+
+like(`$urlstore import --www=keep $t->{dir}/first </dev/null 2>&1`,
+    qr/not with "crawler\/1 www=keep"; "urlstore rekey" changes/,
+    'another www= is refused, and how it is changed is said');
 
 
 # --- a snapshot of a version that is not read is left as it is

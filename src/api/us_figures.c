@@ -237,6 +237,9 @@ static const us_figure_t  us_figures_table[] = {
       "Bytes of the journal's torn end that the last start cut off." },
     { DISK, GAUGE, SHARED(lost_ids), "lost_ids", "lost_ids",
       "Ids in the part cut off that had been answered." },
+    { DISK, GAUGE, SHARED(changed), "changed_urls", "changed_urls",
+      "URLs of which www. counts otherwise than before, since the last start "
+      "gave the directory another signature." },
 
     /* a replica; LSNs are the primary's */
 

@@ -417,8 +417,8 @@ us_explain_spelling(us_store_t *s, const us_canon_t *canon, uint8_t *buf,
     if (item.status == US_SEEN) {
         *first = item.id;
 
-    } else if (canon->merge
-               && us_store_site(s, us_canon_site(canon), &site) == US_OK)
+    } else if (canon->merge == US_MERGE_FIRST
+               && us_store_site(s, us_canon_site(canon), 1, &site) == US_OK)
     {
         *first = site.first;
         us_store_spell(s, &item);

@@ -32,6 +32,7 @@ static const us_cli_command_t  *const us_cli_commands[] = {
     &us_cli_help,
     &us_cli_import,
     &us_cli_normalize,
+    &us_cli_rekey,
     &us_cli_restore,
     &us_cli_seen,
     &us_cli_sizing,
@@ -161,6 +162,26 @@ us_cli_profile(const us_cli_option_t *o, void *value, const char *arg)
         return us_cli_fail("unknown profile \"%.40s\"; use crawler, "
                            "crawler-clean, aggressive or whatwg", arg);
     }
+
+    return 0;
+}
+
+
+int
+us_cli_www(const us_cli_option_t *o, void *value, const char *arg)
+{
+    int  www;
+
+    www = strcmp(arg, "first") == 0 ? US_WWW_FIRST
+          : strcmp(arg, "keep") == 0 ? US_WWW_KEEP
+          : strcmp(arg, "strip") == 0 ? US_WWW_STRIP : -1;
+
+    if (www == -1) {
+        return us_cli_fail("unknown --www \"%s\"; use first, keep or strip",
+                           arg);
+    }
+
+    *(int *) value = www;
 
     return 0;
 }

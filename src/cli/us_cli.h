@@ -78,6 +78,7 @@ extern const us_cli_command_t  us_cli_hash;
 extern const us_cli_command_t  us_cli_help;
 extern const us_cli_command_t  us_cli_import;
 extern const us_cli_command_t  us_cli_normalize;
+extern const us_cli_command_t  us_cli_rekey;
 extern const us_cli_command_t  us_cli_restore;
 extern const us_cli_command_t  us_cli_seen;
 extern const us_cli_command_t  us_cli_sizing;
@@ -108,11 +109,13 @@ int us_cli_failed(const char *path, const char *why);
 int us_cli_output(void);
 
 /*
- * Values of options: text, const char *; bytes, size_t; a us_profile_t, int.
+ * Values of options: text, const char *; bytes, size_t; a us_profile_t, int; a
+ * us_www_t, int.
  */
 int us_cli_text(const us_cli_option_t *o, void *value, const char *arg);
 int us_cli_bytes(const us_cli_option_t *o, void *value, const char *arg);
 int us_cli_profile(const us_cli_option_t *o, void *value, const char *arg);
+int us_cli_www(const us_cli_option_t *o, void *value, const char *arg);
 
 /*
  * Bytes, "4096", "64k", "512M" or "4G", at least so many: 0 after a message.  A

@@ -258,32 +258,12 @@ us_fill_close(us_fill_t *f)
 
 typedef struct {
     int               profile;
-    us_www_t          www;
+    int               www;
     us_embed_conf_t   conf;
 
     us_fill_t         fill;
     uint64_t          lines;          /* but for empty ones */
 } us_import_t;
-
-
-static int
-us_import_www(const us_cli_option_t *o, void *value, const char *arg)
-{
-    int  www;
-
-    www = strcmp(arg, "first") == 0 ? US_WWW_FIRST
-          : strcmp(arg, "keep") == 0 ? US_WWW_KEEP
-          : strcmp(arg, "strip") == 0 ? US_WWW_STRIP : -1;
-
-    if (www == -1) {
-        return us_cli_fail("unknown --www \"%s\"; use first, keep or strip",
-                           arg);
-    }
-
-    *(us_www_t *) value = (us_www_t) www;
-
-    return 0;
-}
 
 
 static int
@@ -310,7 +290,7 @@ static const us_cli_option_t  us_import_list[] = {
       us_cli_profile, offsetof(us_import_t, profile) },
     { 'w', "www", "HOW", "Of a new store, what www. in front of a host means: "
       "first (the default), keep, strip.",
-      us_import_www, offsetof(us_import_t, www) },
+      us_cli_www, offsetof(us_import_t, www) },
     { 'r', "revisit", "UNIT", "Keep claims, dated by units of 1m to 1d, such "
       "as 1h.",
       us_import_revisit, offsetof(us_import_t, conf.revisit) },
@@ -437,7 +417,7 @@ us_import_command(int argc, char **argv)
 
     im.fill.full = "no memory for more URLs";
     code = us_fill_open(&im.fill, argv[optind], (us_profile_t) im.profile,
-                        im.www, &im.conf);
+                        (us_www_t) im.www, &im.conf);
 
     if (code == US_CLI_DONE) {
         code = us_fill_files(&im.fill, us_import_lines, &im,

@@ -1,6 +1,6 @@
 
 /*
- * urlstore verify [--fast] DIR: checks everything that a data directory holds.
+ * urlstore verify [--fast] [--keys] DIR: checks all that a directory holds.
  *
  *     each file on its own      header, blocks, CRCs, footer
  *     how they follow           snapshot, journal, nothing missing
@@ -11,12 +11,13 @@
  * A line for each file, and a verdict.  Changes nothing and takes no lock;
  * beside a running service the end of the newest segment may seem torn.
  *
- * urlstore stat is at the end of this file.
+ * urlstore rekey and urlstore stat are at the end of this file.
  */
 
 
 #include "us_cli_data.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -24,11 +25,22 @@
 #include <unistd.h>
 
 
-#define US_VERIFY_LINES  10           /* damaged ids that get a line each */
+#define US_VERIFY_LINES  10           /* ids that get a line each */
+
+
+typedef struct {
+    int  fast;
+    int  keys;
+} us_verify_own_t;
 
 
 static const us_cli_option_t  us_verify_options[] = {
-    { 'f', "fast", NULL, "Check the files only; build no store.", NULL, 0 },
+    { 'f', "fast", NULL, "Check the files only; build no store.",
+      NULL, offsetof(us_verify_own_t, fast) },
+    { 'k', "keys", NULL, "List each URL of which \"www.\" counts otherwise "
+      "than when it was stored: by another list of public suffixes, another "
+      "www=, or because of urlstore_www_except, which is not known here.",
+      NULL, offsetof(us_verify_own_t, keys) },
     { .name = NULL }
 };
 
@@ -163,17 +175,23 @@ us_verify_url(const uint8_t *p, size_t len)
 
 
 static int
-us_verify_store(us_cli_data_t *d)
+us_verify_store(us_cli_data_t *d, int keys)
 {
-    char               where[US_DISK_NAME + 64];
+    char               where[US_DISK_NAME + 64], was[US_MANIFEST_SETTINGS];
     size_t             len;
     uint8_t            buf[US_URL_MAX + 8];
-    uint64_t           id, next, deleted, bad;
+    uint64_t           id, next, deleted, bad, changed;
+    us_norm_t         *norm;
+    us_norm_ws_t      *ws;
     us_store_status_t  rc;
 
     next = us_store_next_id(d->store);
     deleted = 0;
     bad = 0;
+    changed = 0;
+    norm = us_manifest_setting(&d->recovery.manifest, "norm", was, sizeof(was))
+           == 0 ? us_norm_of(us_str_of(was)) : NULL;
+    ws = norm ? us_norm_ws_create(norm) : NULL;
 
     if (next != d->recovery.ids) {
         printf("DAMAGED  the files give %" PRIu64 " ids, the store %" PRIu64
@@ -193,11 +211,28 @@ us_verify_store(us_cli_data_t *d)
             us_verify_where(d, id, where, sizeof(where));
             printf("DAMAGED  id %" PRIu64 " is no URL, %s\n", id, where);
         }
+
+        if (ws && us_data_changed(d->store, norm, ws, id)) {
+            changed++;
+
+            if (keys) {
+                printf("changed  id %" PRIu64 " %.*s\n", id, (int) len, buf);
+            }
+        }
     }
 
     printf("%s  store  %" PRIu64 " ids read back, %" PRIu64 " deleted, %"
            PRIu64 " damaged\n", bad ? "DAMAGED" : "ok     ", next, deleted,
            bad);
+
+    if (changed) {
+        printf("ok       keys   of %" PRIu64 " URLs \"www.\" counts otherwise "
+               "than when they were stored%s\n", changed,
+               keys ? "" : "; --keys lists them");
+    }
+
+    us_norm_ws_destroy(ws);
+    us_norm_destroy(norm);
 
     return bad != 0;
 }
@@ -206,15 +241,15 @@ us_verify_store(us_cli_data_t *d)
 static int
 us_verify_run(int argc, char **argv)
 {
-    int            code, fast, bad;
-    size_t         i;
-    us_dir_t       dir;
-    us_cli_data_t  d;
+    int              code, bad;
+    size_t           i;
+    us_dir_t         dir;
+    us_cli_data_t    d;
+    us_verify_own_t  own;
 
-    fast = 0;
+    memset(&own, 0, sizeof(us_verify_own_t));
 
-    if (us_cli_options(&us_cli_verify, argc, argv, &fast, 1, 1)
-        != US_CLI_DONE)
+    if (us_cli_options(&us_cli_verify, argc, argv, &own, 1, 1) != US_CLI_DONE)
     {
         return US_CLI_USAGE;
     }
@@ -225,7 +260,7 @@ us_verify_run(int argc, char **argv)
         return code;
     }
 
-    if (fast) {
+    if (own.fast) {
         d.rc = us_recovery_open(&d.recovery, d.dirfd, &us_data_ops,
                                 us_data_ignore, NULL, d.boot);
 
@@ -281,7 +316,7 @@ us_verify_run(int argc, char **argv)
     }
 
     if (d.store) {
-        bad |= us_verify_store(&d);
+        bad |= us_verify_store(&d, own.keys);
     }
 
     printf("%s  good up to LSN %" PRIu64 ", %" PRIu64 " ids\n",
@@ -310,6 +345,246 @@ const us_cli_command_t  us_cli_verify = {
         " 0   nothing is damaged\n"
         " 1   something is damaged\n"
         " 2   wrong usage, or DIR has no store or could not be read"
+};
+
+
+/*
+ * urlstore rekey [--www HOW] DIR: the directory gets the signature of this
+ * version, or of another www=.  No key is stored, and the store hashes a URL
+ * without "www." (us_store_hash()), so only the manifest changes, as a whole.
+ * For that each URL must be its own canonical URL by this version.
+ */
+
+
+static const us_cli_option_t  us_rekey_options[] = {
+    { 'w', "www", "HOW", "What www. in front of a host means from now on: "
+      "first, keep, strip. Without it, what it has meant.", us_cli_www, 0 },
+    { .name = NULL }
+};
+
+
+/* a normalizer of DIR's profile; www: -1, what it has been; NULL: a message */
+
+static us_norm_t *
+us_rekey_norm(us_cli_data_t *d, const char *was, int www)
+{
+    int         profile;
+    us_str_t    name;
+    us_norm_t  *norm;
+
+    name.data = (const uint8_t *) was;
+    name.len = strcspn(was, "/");
+    profile = us_profile_parse(name);
+
+    if (www == -1) {
+        was = strstr(was, " www=");
+
+        if (was) {
+            (void) us_cli_www(NULL, &www, was + 5);
+        }
+    }
+
+    norm = profile == -1 || www == -1 ? NULL
+           : us_norm_create((us_profile_t) profile);
+
+    if (norm) {
+        us_norm_set_www(norm, (us_www_t) www);
+
+    } else {
+        (void) us_cli_failed(d->path, "this version does not have its "
+                             "normalization");
+    }
+
+    return norm;
+}
+
+
+/* URLs that are no canonical ones; those of which "www." counts otherwise */
+
+static int
+us_rekey_look(us_cli_data_t *d, const us_norm_t *norm, uint64_t *others,
+    uint64_t *changed)
+{
+    size_t         len;
+    uint8_t        buf[US_URL_MAX + 8];
+    uint64_t       id;
+    us_norm_t     *plain;
+    us_canon_t     canon;
+    us_norm_ws_t  *ws;
+
+    *others = 0;
+    *changed = 0;
+    plain = us_norm_of(us_norm_signature(norm));
+    ws = us_norm_ws_create(norm);
+
+    if (plain == NULL || ws == NULL) {
+        us_norm_destroy(plain);
+        us_norm_ws_destroy(ws);
+        return us_cli_failed(d->path, "out of memory");
+    }
+
+    us_norm_set_www(plain, US_WWW_KEEP);
+
+    for (id = 0; id < us_store_next_id(d->store); id++) {
+
+        if (us_store_get(d->store, id, buf, &len) != US_OK) {
+            continue;
+        }
+
+        *changed += us_data_changed(d->store, norm, ws, id);
+
+        if ((us_normalize_text(plain, ws, (us_str_t) { len, buf }, NULL,
+                               &canon)
+             != US_URL_OK
+             || us_str_compare(canon.url.href, (us_str_t) { len, buf }) != 0)
+            && (*others)++ < US_VERIFY_LINES)
+        {
+            printf("id %" PRIu64 " is another URL by this version: %.*s\n",
+                   id, (int) len, buf);
+        }
+    }
+
+    us_norm_ws_destroy(ws);
+    us_norm_destroy(plain);
+
+    return US_CLI_DONE;
+}
+
+
+/* under the directory's lock, of a store that was loaded */
+
+static int
+us_rekey_write(us_cli_data_t *d, const us_norm_t *norm)
+{
+    int              code;
+    char             was[US_MANIFEST_SETTINGS];
+    uint64_t         others, changed;
+    us_manifest_t    m;
+    us_data_text_t   text;
+    us_store_conf_t  conf;
+
+    m = d->recovery.manifest;
+
+    code = us_rekey_look(d, norm, &others, &changed);
+
+    if (code != US_CLI_DONE) {
+        return code;
+    }
+
+    if (others) {
+        fprintf(stderr, "urlstore: \"%s\": %" PRIu64 " URLs would be others; "
+                "nothing was changed\n", d->path, others);
+        return US_CLI_REFUSED;
+    }
+
+    (void) us_manifest_setting(&m, "norm", was, sizeof(was));
+
+    if (us_data_conf(&m, &conf, &text, &d->recovery.error) == -1) {
+        return us_cli_failed(d->path, d->recovery.error.text);
+    }
+
+    conf.norm = us_norm_signature(norm);
+
+    if (us_data_describe(&m, &conf) == -1
+        || us_manifest_write(d->dirfd, &m, &d->recovery.error) != 0)
+    {
+        return us_cli_failed(d->path, d->recovery.error.text);
+    }
+
+    printf("\"%s\" is \"%.*s\" now; of %" PRIu64 " URLs \"www.\" counts "
+           "otherwise than when they were stored\n", was,
+           (int) conf.norm.len, (const char *) conf.norm.data, changed);
+
+    return US_CLI_DONE;
+}
+
+
+static int
+us_rekey_run(int argc, char **argv)
+{
+    int             code, lock, www;
+    char            was[US_MANIFEST_SETTINGS];
+    us_norm_t      *norm;
+    us_cli_data_t   d;
+    us_manifest_t  *m;
+
+    www = -1;
+
+    if (us_cli_options(&us_cli_rekey, argc, argv, &www, 1, 1) != US_CLI_DONE) {
+        return US_CLI_USAGE;
+    }
+
+    code = us_cli_data_open(&d, argv[optind]);
+
+    if (code != US_CLI_DONE) {
+        return code;
+    }
+
+    norm = NULL;
+    m = &d.recovery.manifest;
+    lock = us_disk_lock(d.dirfd, US_DIR_LOCK, O_RDWR, LOCK_EX|LOCK_NB);
+
+    if (lock == -1) {
+        code = us_cli_failed(d.path, errno == EWOULDBLOCK
+                             ? "it has an owner; stop the service first"
+                             : strerror(errno));
+
+    } else {
+        code = us_cli_data_load(&d, 1);
+    }
+
+    if (code == US_CLI_DONE && d.rc == US_RECOVERY_FRESH) {
+        code = us_cli_data_none(&d);
+
+    } else if (code == US_CLI_DONE && d.rc != US_RECOVERY_OK) {
+        (void) us_cli_failed(d.path, d.recovery.error.text);
+        code = US_CLI_REFUSED;
+
+    } else if (code == US_CLI_DONE
+               && (m->state == US_STATE_BACKUP || m->state == US_STATE_REPLICA
+                   || m->has_log || m->moved))
+    {
+        code = us_cli_failed(d.path, "it is a backup, or a copy of what "
+                             "another server or a log has, and stays as it "
+                             "is; those have its signature");
+    }
+
+    if (code == US_CLI_DONE) {
+        norm = us_manifest_setting(m, "norm", was, sizeof(was)) == 0
+               ? us_rekey_norm(&d, was, www) : NULL;
+        code = norm ? us_rekey_write(&d, norm) : US_CLI_USAGE;
+    }
+
+    us_norm_destroy(norm);
+
+    if (lock != -1) {
+        (void) close(lock);
+    }
+
+    us_cli_data_close(&d);
+
+    return code;
+}
+
+
+const us_cli_command_t  us_cli_rekey = {
+    .name = "rekey",
+    .run = us_rekey_run,
+    .args = "DIR",
+    .summary = "give a data directory the keys of this version",
+    .text =
+        "Gives DIR the signature of this version: that of its profile, with "
+        "the newest tables. All ids keep their URLs. Of two URLs that are one "
+        "from now on, the smaller id answers look-ups, and when that is "
+        "deleted, the other one.\n\n"
+        "If the profile of this version makes another URL of a URL that is "
+        "stored, nothing is changed. No service may own DIR.",
+    .options = us_rekey_options,
+    .exits =
+        " 0   DIR has the signature\n"
+        " 1   something is damaged, or URLs would be others\n"
+        " 2   wrong usage, DIR is none that this command can write to, or "
+        "something could not be read or written"
 };
 
 

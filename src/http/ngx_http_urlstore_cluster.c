@@ -870,7 +870,7 @@ ngx_http_urlstore_shard_sites(ngx_http_urlstore_ctx_t *ctx, const char *what)
 
 us_store_status_t
 ngx_http_urlstore_shard_site(ngx_http_urlstore_ctx_t *ctx, us_str_t key,
-    us_store_site_t *site)
+    int merge, us_store_site_t *site)
 {
     us_str_t                   url;
     us_store_t                *store;
@@ -883,7 +883,7 @@ ngx_http_urlstore_shard_site(ngx_http_urlstore_ctx_t *ctx, us_str_t key,
     store = zone->store;
 
     if (zone->cluster == NULL) {
-        return us_store_site(store, key, site);
+        return us_store_site(store, key, merge, site);
     }
 
     url = us_slot_front(key, buf);
@@ -898,7 +898,7 @@ ngx_http_urlstore_shard_site(ngx_http_urlstore_ctx_t *ctx, us_str_t key,
         return US_MOVED;
     }
 
-    status = us_store_site(store, key, site);
+    status = us_store_site(store, key, merge, site);
 
     return status == US_OK || denies ? status : US_MOVED;
 }

@@ -135,7 +135,7 @@ ngx_int_t ngx_http_urlstore_shard_sites(ngx_http_urlstore_ctx_t *ctx,
 
 /* us_store_site(), or US_MOVED: another shard knows whether there is one */
 us_store_status_t ngx_http_urlstore_shard_site(ngx_http_urlstore_ctx_t *ctx,
-    us_str_t key, us_store_site_t *site);
+    us_str_t key, int merge, us_store_site_t *site);
 
 /* ngx_http_urlstore_reply.c: the map that the store has adopted */
 void ngx_http_urlstore_tag(ngx_http_urlstore_zone_t *zone, us_map_tag_t *tag);

@@ -474,7 +474,7 @@ ngx_int_t ngx_http_urlstore_site_key(ngx_http_urlstore_ctx_t *ctx,
 
 /* the site that the path names; NGX_DECLINED: go on */
 ngx_int_t ngx_http_urlstore_site_named(ngx_http_urlstore_ctx_t *ctx,
-    us_str_t *key);
+    us_str_t *key, int *merge);
 
 /* the replies: 404; the prefix, which has ctx->id, or NULL if there is none */
 ngx_int_t ngx_http_urlstore_site_missing(ngx_http_urlstore_ctx_t *ctx);

@@ -82,7 +82,7 @@ ngx_http_urlstore_site_key(ngx_http_urlstore_ctx_t *ctx, ngx_str_t *host,
 
     key->data = p;
     key->len = name.len;
-    *merge = canon.merge;
+    *merge = canon.merge == US_MERGE_FIRST;
 
     ngx_memcpy(p, name.data, name.len);
 
@@ -200,7 +200,9 @@ ngx_http_urlstore_urls_site(ngx_http_urlstore_ctx_t *ctx,
 
     urls->select.merge = merge;
 
-    if (us_store_site(ctx->zone->store, urls->select.site, &site) != US_OK) {
+    if (us_store_site(ctx->zone->store, urls->select.site, merge, &site)
+        != US_OK)
+    {
         urls->at = urls->next;
         return NGX_DECLINED;
     }
@@ -449,12 +451,12 @@ ngx_http_urlstore_urls_handler(ngx_http_urlstore_ctx_t *ctx)
 
 
 ngx_int_t
-ngx_http_urlstore_site_named(ngx_http_urlstore_ctx_t *ctx, us_str_t *key)
+ngx_http_urlstore_site_named(ngx_http_urlstore_ctx_t *ctx, us_str_t *key,
+    int *merge)
 {
-    int        merge;
     ngx_int_t  rc;
 
-    rc = ngx_http_urlstore_site_key(ctx, &ctx->tail, key, &merge);
+    rc = ngx_http_urlstore_site_key(ctx, &ctx->tail, key, merge);
 
     if (rc == NGX_OK) {
         return NGX_DECLINED;
@@ -475,11 +477,12 @@ ngx_http_urlstore_site_named(ngx_http_urlstore_ctx_t *ctx, us_str_t *key)
 ngx_int_t
 ngx_http_urlstore_site_handler(ngx_http_urlstore_ctx_t *ctx)
 {
+    int              merge;
     us_str_t         key;
     ngx_int_t        rc;
     us_store_site_t  site;
 
-    rc = ngx_http_urlstore_site_named(ctx, &key);
+    rc = ngx_http_urlstore_site_named(ctx, &key, &merge);
 
     if (rc != NGX_DECLINED) {
         return rc;
@@ -491,7 +494,7 @@ ngx_http_urlstore_site_handler(ngx_http_urlstore_ctx_t *ctx)
         return rc;
     }
 
-    rc = ngx_http_urlstore_shard_site(ctx, key, &site);
+    rc = ngx_http_urlstore_shard_site(ctx, key, merge, &site);
 
     if (rc == US_MOVED) {
         return ngx_http_urlstore_shard_moved(ctx, "the site");

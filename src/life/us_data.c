@@ -7,7 +7,6 @@
 #include "us_data.h"
 #include "../journal/us_dir.h"
 #include "../store/us_shard.h"
-#include "../url/us_normalize.h"
 #include "../us_fault.h"
 
 #include <stdio.h>
@@ -174,7 +173,7 @@ us_data_shard_differs(const us_manifest_t *m, const us_store_conf_t *conf,
 
 static int
 us_data_setting(const us_manifest_t *m, const char *key, const char *value,
-    us_disk_error_t *e)
+    const char *way, us_disk_error_t *e)
 {
     char  have[US_MANIFEST_SETTINGS];
 
@@ -187,7 +186,7 @@ us_data_setting(const us_manifest_t *m, const char *key, const char *value,
     }
 
     return us_disk_fail(e, 0, "its data were stored with %s \"%.150s\", not "
-                        "with \"%.150s\"", key, have, value);
+                        "with \"%.150s\"%s", key, have, value, way);
 }
 
 
@@ -275,13 +274,14 @@ us_data_differs(const us_manifest_t *m, const us_store_conf_t *conf,
 
     if ((us_manifest_setting(m, "norm", was, sizeof(was)) == -1
          || !us_norm_same(us_str_of(was), conf->norm))
-        && us_data_setting(m, "norm", norm, e) == -1)
+        && us_data_setting(m, "norm", norm, "; \"urlstore rekey\" changes "
+                           "the version and www= of a directory", e) == -1)
     {
         return -1;
     }
 
     if (us_data_setting(m, "schemes", conf->schemes_first ? "first"
-                                                             : "keep", e)
+                                                             : "keep", "", e)
            == -1)
     {
         return -1;
@@ -485,6 +485,22 @@ us_data_declare(us_store_t *s, int dirfd, const us_store_conf_t *want,
     }
 
     return rc;
+}
+
+
+int
+us_data_changed(us_store_t *s, const us_norm_t *norm, us_norm_ws_t *ws,
+    uint64_t id)
+{
+    int       merged;
+    size_t    len;
+    uint8_t   url[US_URL_MAX + 8];
+
+    merged = us_store_merged(s, id);
+
+    return merged != -1 && us_store_get(s, id, url, &len) == US_OK
+           && merged != (us_norm_merge(norm, ws, (us_str_t) { len, url })
+                         != US_MERGE_NO);
 }
 
 

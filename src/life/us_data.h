@@ -28,6 +28,7 @@
 #include "../store/us_store.h"
 #include "../journal/us_recovery.h"
 #include "../journal/us_snapshot.h"
+#include "../url/us_normalize.h"
 
 
 /* us_store_op_size() and us_store_op_ids() */
@@ -78,6 +79,13 @@ int us_data_settle(us_store_t *s, int dirfd, const us_tail_t *tail,
 int us_data_lacks(const us_store_t *s, const us_store_conf_t *want);
 int us_data_declare(us_store_t *s, int dirfd, const us_store_conf_t *want,
     us_disk_error_t *e);
+
+/*
+ * 1: a URL with "www." that is the URL without it, and was not when it was
+ * stored, or the other way round; else 0.  ws is of norm.
+ */
+int us_data_changed(us_store_t *s, const us_norm_t *norm, us_norm_ws_t *ws,
+    uint64_t id);
 
 /* us_recovery_apply_pt: data is the us_store_t */
 int us_data_apply(void *data, const uint8_t *p, size_t len);

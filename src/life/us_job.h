@@ -81,15 +81,6 @@ int us_load_empty(us_life_t *l);
  */
 void us_load_small(const us_life_t *l, us_store_t *s, char *text, size_t len);
 
-/*
- * By the loader's job, if the signature in m says that keys were made with ICU
- * and the system's list of public suffixes.  0: all URLs from the id *from on
- * are found by the keys of this version, and *from is the next id; -1: some are
- * not, or the process ends, with e.
- */
-int us_load_icu(us_job_t *job, us_store_t *store, const us_manifest_t *m,
-    uint64_t *from, us_disk_error_t *e);
-
 
 /* each starts a job if there is something to do, and nobody does it */
 void us_write(us_life_t *l);

@@ -46,6 +46,7 @@
 
 #define US_LOAD_RETRY     1000        /* ms after a fault that may pass */
 #define US_LOAD_AGAIN     200         /* ms until the end is read again */
+#define US_LOAD_IDS       65536       /* looked at between two questions */
 #define US_LOAD_PENDING   UINT64_MAX  /* `emptying`, its version comes next */
 
 
@@ -341,132 +342,69 @@ us_load_settle(us_load_t *ld, const us_tail_t *tail)
 
 
 /*
- * Hosts that can have another key by the tables of this version, "xn--" and
- * "www.", are normalized again.
+ * The directory's signature is another one, and becomes that of this version.
+ * No key has to be made anew for it: see us_store_hash().  Counts the URLs that
+ * it changes.  0; or -1: the process is stopping.
  */
 
-int
-us_load_icu(us_job_t *job, us_store_t *store, const us_manifest_t *m,
-    uint64_t *from, us_disk_error_t *e)
+static int
+us_load_changed(us_load_t *ld)
 {
+    int               stop;
     char              was[US_MANIFEST_SETTINGS];
-    size_t            len, host, end;
-    uint8_t           url[US_URL_MAX + 8], last[US_URL_MAX + 8];
-    uint64_t          id, n, hosts, changed, first;
-    us_norm_t        *norm;
-    us_canon_t        canon;
+    us_str_t          now;
+    uint64_t          id, n, changed;
     us_life_t        *l;
-    us_norm_ws_t     *ws, *own;
-    us_store_item_t   item;
-    const us_norm_t  *zone;
+    us_norm_t        *own;
+    us_norm_ws_t     *ws;
+    const us_norm_t  *norm;
 
-    l = job->life;
+    l = ld->l;
+    now = l->conf.store.norm;
 
-    if (us_manifest_setting(m, "norm", was, sizeof(was)) == -1
-        || !us_norm_icu(us_str_of(was)))
+    if (us_manifest_setting(&ld->recovery.manifest, "norm", was, sizeof(was))
+        == -1 || us_str_compare(us_str_of(was), now) == 0)
     {
         return 0;
     }
 
-    /* without the zone's rules, which may make another URL of a stored one */
+    /* the zone's, which has exceptions of "www.", or one without them */
 
-    norm = us_norm_of(us_str_of(was));
-    zone = l->conf.norm ? l->conf.norm : norm;
+    own = l->conf.norm ? NULL : us_norm_of(now);
+    norm = l->conf.norm ? l->conf.norm : own;
     ws = norm ? us_norm_ws_create(norm) : NULL;
-    own = norm ? us_norm_ws_create(zone) : NULL;
-
-    if (ws == NULL || own == NULL) {
-        us_norm_ws_destroy(own);
-        us_norm_ws_destroy(ws);
-        us_norm_destroy(norm);
-        return us_disk_fail(e, ENOMEM, "normalizer");
-    }
-
-    n = us_store_next_id(store);
-    hosts = 0;
+    n = us_store_next_id(ld->store);
     changed = 0;
-    first = 0;
-    last[0] = '\0';
+    stop = 0;
 
-    for (id = *from; id < n && !us_job_stopping(l); id++) {
-
-        if (us_store_get(store, id, url, &len) != US_OK) {
-            continue;
-        }
-
-        /* the host, with port; the links of a page are of few */
-
-        url[len] = '\0';
-        host = url[4] == 's' ? 8 : 7;
-        end = host + strcspn((char *) url + host, "/?#");
-
-        if (memmem(url + host, end - host, "xn--", 4) == NULL
-            && strncmp((char *) url + host, "www.", 4) != 0)
-        {
-            continue;
-        }
-
-        if (strncmp((char *) url, (char *) last, end) == 0
-            && last[end] == '\0')
-        {
-            continue;
-        }
-
-        memcpy(last, url, end);
-        last[end] = '\0';
-        hosts++;
-
-        memset(&item, 0, sizeof(us_store_item_t));
-
-        if (us_normalize(norm, ws, (us_str_t) { len, url }, NULL, &canon)
-            == US_URL_OK)
-        {
-            item.url = canon.url.href;
-            item.merge = canon.merge && us_norm_merge(zone, own, &canon.url);
-            us_store_seen(store, &item, 1);
-        }
-
-        if (item.status != US_SEEN || item.id != id) {
-            last[0] = '\0';
-            first = changed ? first : id;
-            changed++;
-        }
+    for (id = 0; ws && !stop && id < n; id++) {
+        changed += us_data_changed(ld->store, norm, ws, id);
+        stop = id % US_LOAD_IDS == 0 && us_job_stopping(l);
     }
 
-    us_norm_ws_destroy(own);
     us_norm_ws_destroy(ws);
-    us_norm_destroy(norm);
+    us_norm_destroy(own);
 
-    if (id < n) {
-        return us_disk_fail(e, EINTR, "search of its keys");
+    if (stop) {
+        return -1;
     }
 
-    if (changed) {
-        return us_disk_fail(e, 0, "its keys were made by "
-                            "\"%.100s\", and %llu of its URLs, the first of "
-                            "which is %llu, have other keys by the tables of "
-                            "this version: \"urlstore dump\" and \"urlstore "
-                            "import\" make a directory that has them", was,
-                            (unsigned long long) changed,
-                            (unsigned long long) first);
-    }
+    us_release(&l->sh->changed, changed);
 
-    *from = n;
-
-    us_job_say(job, US_SAY_NOTICE, "keys made by \"%s\": %llu hosts of "
-               "\"xn--\" and \"www.\" have the same keys by the tables of "
-               "this version", was, (unsigned long long) hosts);
+    us_job_say(ld->job, US_SAY_NOTICE, "keys made by \"%s\" are those of "
+               "\"%.*s\" now; of %llu URLs \"www.\" counts otherwise than "
+               "before", was, (int) now.len, (const char *) now.data,
+               (unsigned long long) changed);
 
     return 0;
 }
 
 
-/* everything is applied and the directory is ours; -1: us_load_failed() */
+/* everything is applied and the directory is ours; -1: it is not READY */
 
 static int
 us_load_ready(us_load_t *ld)
 {
-    uint64_t        from;
     us_share_t     *sh;
     us_recovery_t  *r;
 
@@ -483,15 +421,7 @@ us_load_ready(us_load_t *ld)
 
     (void) us_store_set_lsn(ld->store, r->lsn);
 
-    from = 0;
-
-    if (us_load_icu(ld->job, ld->store, &r->manifest, &from, &r->error) == -1) {
-
-        if (us_job_stopping(ld->l)) {
-            return -1;
-        }
-
-        us_load_failed(ld, US_LIFE_FAILED);
+    if (us_load_changed(ld) == -1) {
         return -1;
     }
 

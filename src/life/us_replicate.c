@@ -55,13 +55,11 @@ typedef struct {
     unsigned          filled:1;       /* it has what the directory has, up to
                                          `copied`, not yet checked */
     unsigned          looked:1;       /* the directory was looked at */
-    unsigned          signs:1;        /* all of the log has keys of this node */
     us_share_copied_t copied;
     uint64_t          lease;          /* ms: of a term of this node */
     uint64_t          beat;           /* of another process of its name */
     unsigned          beats;
     uint64_t          nonce;          /* of this process's next claim */
-    uint64_t          keyed;          /* ids below it have keys of this node */
 } us_replicate_t;
 
 
@@ -90,7 +88,6 @@ us_replicate_close(us_follow_t *f)
     r->reading = 0;
     r->filled = 0;
     r->looked = 0;
-    r->keyed = 0;
 }
 
 
@@ -341,7 +338,6 @@ us_replicate_settings(us_replicate_t *r, const us_manifest_t *was,
 {
     int                         rc;
     char                       *text, number[4][24];
-    char                        norm[US_MANIFEST_SETTINGS];
     size_t                      len;
     us_manifest_t               m;
     us_store_conf_t             conf;
@@ -352,12 +348,6 @@ us_replicate_settings(us_replicate_t *r, const us_manifest_t *was,
     conf = r->f.life->conf.store;
     memcpy(conf.uuid, was->uuid, sizeof(conf.uuid));
     conf.epoch = epoch;
-
-    if (!r->signs
-        && us_manifest_setting(was, "norm", norm, sizeof(norm)) == 0)
-    {
-        conf.norm = us_str_of(norm);
-    }
 
     (void) snprintf(number[0], sizeof(number[0]), "%llu",
                     (unsigned long long) own->lease);
@@ -801,7 +791,6 @@ us_replicate_declare(void *data, const us_replog_head_t *head, int led,
 {
     us_replicate_t *r = data;
 
-    int              rc;
     us_manifest_t    m;
     us_store_conf_t  have;
     us_disk_error_t  e;
@@ -813,13 +802,6 @@ us_replicate_declare(void *data, const us_replog_head_t *head, int led,
 
     us_store_conf(r->f.store, &have);
 
-    /* the claim fails if a row has come meanwhile */
-
-    if (us_load_icu(r->f.job, r->f.store, &m, &r->keyed, &e) == -1) {
-        (void) us_follow_fail(&r->f, US_SAY_ALERT, "%s", e.text);
-        return NULL;
-    }
-
     if (us_replicate_number(&m, US_REPLICATE_LOST) || m.epoch != have.epoch
         || (us_replicate_single(r, &m)
             && us_clock_boottime()
@@ -828,11 +810,8 @@ us_replicate_declare(void *data, const us_replog_head_t *head, int led,
         return NULL;
     }
 
-    r->signs = 1;
-    rc = us_follow_next(r, head, &m, led, m.epoch, 0, lease);
-    r->signs = 0;
-
-    return rc == 0 ? r->settings : NULL;
+    return us_follow_next(r, head, &m, led, m.epoch, 0, lease) == 0
+           ? r->settings : NULL;
 }
 
 

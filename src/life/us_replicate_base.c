@@ -8,7 +8,6 @@
 #include "../replog/us_rebase.h"
 #include "../store/us_ring.h"
 #include "../store/us_shard.h"
-#include "../url/us_normalize.h"
 #include "../us_clock.h"
 #include "../us_fault.h"
 
@@ -419,7 +418,7 @@ int
 us_replicate_base_settings(const us_life_t *l, char *text, size_t size,
     uint8_t uuid[16], us_disk_error_t *e)
 {
-    char            *printed, shard[16], norm[US_MANIFEST_SETTINGS];
+    char            *printed, shard[16];
     size_t           len;
     us_manifest_t    m, to;
     us_store_conf_t  conf;
@@ -435,17 +434,6 @@ us_replicate_base_settings(const us_life_t *l, char *text, size_t size,
     if (us_data_differs(&m, &conf, &why) == -1) {
         return us_disk_fail(e, 0, "\"base\" \"%.100s\": %.280s",
                             l->conf.replicate->base, why.text);
-    }
-
-    if (us_manifest_setting(&m, "norm", norm, sizeof(norm)) == 0
-        && us_norm_icu(us_str_of(norm)))
-    {
-        return us_disk_fail(e, 0, "\"base\" \"%.100s\": its keys were made by "
-                            "\"%.80s\", of an older version: start a server "
-                            "of this version with it as \"path\" once, which "
-                            "looks whether all URLs have their keys, or "
-                            "restore a backup that was made since",
-                            l->conf.replicate->base, norm);
     }
 
     conf = l->conf.store;

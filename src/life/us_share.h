@@ -240,6 +240,7 @@ typedef struct {
     uint64_t          takeovers;      /* of a dead process's role */
     uint64_t          cut_bytes;
     uint64_t          lost_ids;
+    uint64_t          changed;        /* URLs, by a new signature */
 
     char              reason[US_SHARE_REASON];      /* of state, or lost */
     char              why[US_ROLES][US_SHARE_REASON];    /* of stalled */

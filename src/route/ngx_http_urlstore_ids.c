@@ -605,6 +605,7 @@ ngx_http_urlstore_site_path(ngx_http_urlstore_ctx_t *ctx, ngx_str_t *path)
 ngx_int_t
 ngx_http_urlstore_route_site(ngx_http_urlstore_ctx_t *ctx)
 {
+    int                        merge;
     us_str_t                   key;
     ngx_int_t                  rc;
     ngx_str_t                  path;
@@ -614,7 +615,7 @@ ngx_http_urlstore_route_site(ngx_http_urlstore_ctx_t *ctx)
     ngx_http_urlstore_call_t  *call;
     u_char                     buf[US_SLOT_FRONT];
 
-    rc = ngx_http_urlstore_site_named(ctx, &key);
+    rc = ngx_http_urlstore_site_named(ctx, &key, &merge);
 
     if (rc != NGX_DECLINED) {
         return rc;

@@ -120,7 +120,7 @@ us_store_put(us_store_t *s, us_store_item_t *item, unsigned seat, int moved)
 
         us_store_item_split(item);
 
-        if (us_store_site_find(s, sl->site, sl->site_hash, &site)) {
+        if (us_store_site_find(s, &sl->site, &site)) {
             sl->site_first = site.first;
             item->spelling = us_store_class(item, site.spelling);
         }
@@ -145,7 +145,7 @@ us_store_put(us_store_t *s, us_store_item_t *item, unsigned seat, int moved)
     }
 
     hashes.url = item->hash;
-    hashes.site = sl->site_hash;
+    hashes.site = sl->site.hash;
 
     us_bulk_keep_locked(&s->arena, 2);
 
@@ -261,18 +261,18 @@ us_store_add_look(us_store_t *s, us_store_item_t *items, size_t n,
             memset(urls.seats, 0, sizeof(urls.seats));
         }
 
-        sl->site = us_site(item->rest);
-        sl->site_hash = us_store_site_hash(s, sl->site);
+        sl->site = us_store_item_site(s, item);
         sl->site_first = US_STORE_NO_ID;
         sl->again = us_store_place(&urls, item->hash, i) != i;
-        first = us_store_place(&sites, sl->site_hash, i);
+        first = us_store_place(&sites, sl->site.hash
+                                       ^ (sl->site.www == US_SPELLING_WWW), i);
 
         if (first != i) {
             sl->site_first = s->seats[first].site_first;
             item->spelling = us_store_class(item, s->seats[first].klass);
 
-        } else if (us_store_site_recall(s, sl->site, &site)
-                   || us_store_site_find(s, sl->site, sl->site_hash, &site))
+        } else if (us_store_site_recall(s, &sl->site, &site)
+                   || us_store_site_find(s, &sl->site, &site))
         {
             sl->site_first = site.first;
             item->spelling = us_store_class(item, site.spelling);
@@ -585,6 +585,9 @@ us_store_forget_locked(us_store_t *s, uint64_t id, const us_hashes_t *hashes,
     uint64_t         *word;
     us_head_t        *h;
     us_arena_t       *a;
+    unsigned          klass;
+    us_str_t          rest;
+    us_sought_t       site;
     us_removal_t      removal;
     us_store_site_t   out;
 
@@ -604,8 +607,9 @@ us_store_forget_locked(us_store_t *s, uint64_t id, const us_hashes_t *hashes,
         out.first = US_STORE_NO_ID;
 
         if (h->flags & US_HEAD_SITES) {
-            us_store_site_find(s, us_site(us_store_rest(s, id, s->url)),
-                               hashes->site, &out);
+            rest = us_store_rest(s, id, s->url, &klass);
+            site = us_store_record_site(s, klass, rest);
+            us_store_site_find(s, &site, &out);
         }
 
         us_index_remove_prepare_locked(a, hashes->url, id, &removal);

@@ -56,12 +56,49 @@ us_store_item_split(us_store_item_t *item)
 }
 
 
+/*
+ * The class of a record whose rest is not the item's, if it has the URL all the
+ * same, as an item would be split that has it; else -1.  Such a record was
+ * stored when the host was, or was not, one of which "www." is mergeable.
+ */
+
+static int
+us_store_other(us_store_t *s, const us_store_item_t *item, uint64_t id)
+{
+    int       klass;
+    us_str_t  rest;
+
+    rest = item->rest;
+
+    if (us_has_www(rest)) {
+        rest.data += 4;
+        rest.len -= 4;
+        klass = us_record_equal(s->codec, id, rest);
+
+        return klass >= 0 && (klass & US_SPELLING_WWW)
+               ? klass & ~US_SPELLING_WWW : -1;
+    }
+
+    if (!item->merge) {
+        return -1;
+    }
+
+    memcpy(s->text + 1, "www.", 4);
+    memcpy(s->text + 5, rest.data, rest.len);
+
+    klass = us_record_equal(s->codec, id,
+                            (us_str_t) { rest.len + 4, s->text + 1 });
+
+    return klass >= 0 ? klass | US_SPELLING_WWW : -1;
+}
+
+
 /* the answer, if record id, of that class, is the item's URL */
 
 static inline int
 us_store_accept(us_store_t *s, us_store_item_t *item, uint64_t id, int klass)
 {
-    if (klass < 0
+    if (klass < 0 || (!item->merge && (klass & US_SPELLING_WWW))
         || us_store_domain(s, klass) != us_store_domain(s, item->spelling)
         || us_deleted(&s->arena, id))
     {
@@ -93,6 +130,7 @@ us_store_confirm(us_store_t *s, us_probe_t *p, us_store_item_t *item)
         if (id < us_acquire(&us_head(s)->next_id)) {
             us_record_expect(s->codec, id);
             klass = us_record_equal(s->codec, id, item->rest);
+            klass = klass >= 0 ? klass : us_store_other(s, item, id);
 
             if (us_store_accept(s, item, id, klass)) {
                 return 1;
@@ -158,7 +196,10 @@ typedef struct {
 static inline uint64_t
 us_look_hash(us_store_t *s, us_store_item_t *item)
 {
-    item->hash = us_store_hash(s, item->spelling, item->rest);
+    unsigned  klass;
+
+    klass = item->spelling;
+    item->hash = us_store_hash(s, klass, us_store_bare(item->rest, &klass));
     item->status = US_UNSEEN;
 
     return item->hash;
@@ -179,6 +220,10 @@ us_store_try_some(us_store_t *s, us_look_t **of, us_candidate_t *tried,
     us_record_compare(s->codec, tried, k);
 
     for (i = 0; i < k; i++) {
+        if (tried[i].klass < 0) {
+            tried[i].klass = us_store_other(s, of[i]->item, tried[i].id);
+        }
+
         if (!us_store_accept(s, of[i]->item, tried[i].id, tried[i].klass)) {
             looks[left++] = of[i];
         }
@@ -413,13 +458,14 @@ us_store_seen(us_store_t *s, us_store_item_t *items, size_t n)
  */
 
 static int
-us_store_site_look(us_store_t *s, us_probe_t *p, us_str_t site, uint64_t hash,
+us_store_site_look(us_store_t *s, us_probe_t *p, const us_sought_t *site,
     us_store_site_t *out)
 {
     uint64_t  id;
+    unsigned  klass;
     us_str_t  rest;
 
-    us_index_start(&s->arena, p, hash);
+    us_index_start(&s->arena, p, site->hash);
 
     while (us_index_next(&s->arena, p, &id)) {
 
@@ -427,20 +473,27 @@ us_store_site_look(us_store_t *s, us_probe_t *p, us_str_t site, uint64_t hash,
             continue;
         }
 
-        /* the class, and one byte more, which ends a site */
+        /* the class, "www.", and one byte more, which ends a site */
 
-        rest.len = us_record_decode_head(s->codec, id, s->text, site.len + 2)
+        rest.len = us_record_decode_head(s->codec, id, s->text,
+                                         site->text.len + 6)
                    - 1;
         rest.data = s->text + 1;
-        rest = us_site(rest);
+        klass = s->text[0];
+        rest = us_site(us_store_bare(rest, &klass));
 
-        if (rest.len != site.len || memcmp(rest.data, site.data, site.len)) {
+        if (rest.len != site->text.len
+            || memcmp(rest.data, site->text.data, rest.len) != 0
+            || (site->www != US_SITE_ANY
+                && (klass & US_SPELLING_WWW) != (unsigned) site->www))
+        {
             continue;
         }
 
         out->first = id;
         out->last = id;
-        out->spelling = s->text[0];
+        out->spelling = site->www == US_SITE_ANY ? klass
+                                                 : klass & ~US_SPELLING_WWW;
         out->urls = 0;
 
         return 1;
@@ -450,10 +503,60 @@ us_store_site_look(us_store_t *s, us_probe_t *p, us_str_t site, uint64_t hash,
 }
 
 
+static us_sought_t
+us_store_sought(us_store_t *s, us_str_t text, int www)
+{
+    us_sought_t  site;
+
+    site.text = text;
+    site.www = www;
+    site.hash = us_hash(us_head(s)->hash_key, US_DOMAIN_SITE, text.data,
+                        text.len);
+    return site;
+}
+
+
+us_sought_t
+us_store_record_site(us_store_t *s, unsigned klass, us_str_t rest)
+{
+    return us_store_sought(s, us_site(rest), klass & US_SPELLING_WWW);
+}
+
+
+us_sought_t
+us_store_item_site(us_store_t *s, const us_store_item_t *item)
+{
+    unsigned  klass;
+    us_str_t  rest;
+
+    klass = 0;
+    rest = us_store_bare(item->rest, &klass);
+
+    return us_store_sought(s, us_site(rest), item->merge == US_MERGE_FIRST
+                                             ? US_SITE_ANY : (int) klass);
+}
+
+
+static void
+us_store_site_key(us_store_t *s, us_hot_key_t *key, const us_sought_t *site)
+{
+    unsigned  domain;
+
+    domain = US_DOMAIN_SITE;
+
+    if (site->www != US_SITE_ANY) {
+        domain += site->www == US_SPELLING_WWW ? 1 : 2;
+    }
+
+    us_hot_key(s->hot, key, s->owner, domain, site->text);
+}
+
+
 /* a site's first URL is that for ever, even when it has been deleted */
 
 int
-us_store_site_recall(us_store_t *s, us_str_t site, us_store_site_t *out)
+us_store_site_recall(us_store_t *s, const us_sought_t *site,
+    us_store_site_t *out)
 {
     unsigned      klass;
     us_hot_key_t  key;
@@ -462,7 +565,7 @@ us_store_site_recall(us_store_t *s, us_str_t site, us_store_site_t *out)
         return 0;
     }
 
-    us_hot_key(s->hot, &key, s->owner, US_DOMAIN_SITE, site);
+    us_store_site_key(s, &key, site);
 
     if (!us_hot_find(s->hot, &key, &out->first, &klass)) {
         return 0;
@@ -477,7 +580,7 @@ us_store_site_recall(us_store_t *s, us_str_t site, us_store_site_t *out)
 
 
 int
-us_store_site_find(us_store_t *s, us_str_t site, uint64_t hash,
+us_store_site_find(us_store_t *s, const us_sought_t *site,
     us_store_site_t *out)
 {
     int           found;
@@ -487,10 +590,10 @@ us_store_site_find(us_store_t *s, us_str_t site, uint64_t hash,
 
     for (i = 0; i < US_LOOK_RETRIES; i++) {
 
-        if (us_store_site_look(s, &p, site, hash, out)) {
+        if (us_store_site_look(s, &p, site, out)) {
 
             if (s->hot) {
-                us_hot_key(s->hot, &key, s->owner, US_DOMAIN_SITE, site);
+                us_store_site_key(s, &key, site);
                 us_hot_put(s->hot, &key, out->first, out->spelling);
             }
 
@@ -503,7 +606,7 @@ us_store_site_find(us_store_t *s, us_str_t site, uint64_t hash,
     }
 
     us_store_enter(s);
-    found = us_store_site_look(s, &p, site, hash, out);
+    found = us_store_site_look(s, &p, site, out);
     us_store_leave(s);
 
     return found;
@@ -516,12 +619,12 @@ static int
 us_store_site_of(us_store_t *s, const us_store_item_t *item,
     us_store_site_t *out)
 {
-    us_str_t  site;
+    us_sought_t  site;
 
-    site = us_site(item->rest);
+    site = us_store_item_site(s, item);
 
-    return us_store_site_recall(s, site, out)
-           || us_store_site_find(s, site, us_store_site_hash(s, site), out);
+    return us_store_site_recall(s, &site, out)
+           || us_store_site_find(s, &site, out);
 }
 
 
@@ -534,16 +637,41 @@ us_store_site_known(us_store_t *s, const us_store_item_t *item)
 }
 
 
+/*
+ * Both spellings of a site can have URLs, and a counter, if they were two sites
+ * before.
+ */
+
 us_store_status_t
-us_store_site(us_store_t *s, us_str_t site, us_store_site_t *out)
+us_store_site(us_store_t *s, us_str_t text, int merge, us_store_site_t *out)
 {
-    if (!us_store_site_find(s, site, us_store_site_hash(s, site), out)) {
+    uint64_t          urls, last;
+    unsigned          klass;
+    us_sought_t       site;
+    us_store_site_t   other;
+
+    klass = 0;
+    text = us_store_bare(text, &klass);
+    site = us_store_sought(s, text, merge ? US_SITE_ANY : (int) klass);
+
+    if (!us_store_site_find(s, &site, out)) {
         return US_UNKNOWN;
     }
 
-    if (us_head(s)->flags & US_HEAD_SITES) {
-        us_site_read(&s->arena, us_site_number(&s->arena, out->first),
-                     &out->urls, &out->last);
+    if (!(us_head(s)->flags & US_HEAD_SITES)) {
+        return US_OK;
+    }
+
+    us_site_read(&s->arena, us_site_number(&s->arena, out->first),
+                 &out->urls, &out->last);
+
+    site.www = ~out->spelling & US_SPELLING_WWW;
+
+    if (merge && us_store_site_find(s, &site, &other)) {
+        us_site_read(&s->arena, us_site_number(&s->arena, other.first),
+                     &urls, &last);
+        out->urls += urls;
+        out->last = out->last > last ? out->last : last;
     }
 
     return US_OK;
@@ -553,17 +681,19 @@ us_store_site(us_store_t *s, us_str_t site, us_store_site_t *out)
 int
 us_store_first_of_site(us_store_t *s, uint64_t id)
 {
-    us_str_t         site;
+    unsigned         klass;
+    us_str_t         rest;
+    us_sought_t      site;
     us_store_site_t  out;
 
     if (id >= us_store_next_id(s)) {
         return 0;
     }
 
-    site = us_site(us_store_rest(s, id, s->url));
+    rest = us_store_rest(s, id, s->url, &klass);
+    site = us_store_record_site(s, klass, rest);
 
-    return us_store_site_find(s, site, us_store_site_hash(s, site), &out)
-           && out.first == id;
+    return us_store_site_find(s, &site, &out) && out.first == id;
 }
 
 
@@ -623,6 +753,7 @@ us_store_item_same(const us_store_item_t *item)
 us_store_status_t
 us_store_get(us_store_t *s, uint64_t id, uint8_t *buf, size_t *len)
 {
+    unsigned  klass;
     us_str_t  rest;
 
     if (id >= us_store_next_id(s)) {
@@ -634,15 +765,31 @@ us_store_get(us_store_t *s, uint64_t id, uint8_t *buf, size_t *len)
     }
 
     us_record_expect(s->codec, id);
-    rest = us_store_rest(s, id, s->text);
+    rest = us_store_rest(s, id, s->text, &klass);
 
     if (rest.len == 0 || rest.len > US_REST_MAX) {
         return US_DAMAGED;
     }
 
-    *len = us_store_url(s->text[0], rest, buf);
+    *len = us_store_url(klass, rest, buf);
 
     return US_OK;
+}
+
+
+int
+us_store_merged(us_store_t *s, uint64_t id)
+{
+    us_str_t  rest;
+
+    if (id >= us_store_next_id(s) || us_deleted(&s->arena, id)) {
+        return -1;
+    }
+
+    rest.len = us_record_decode_head(s->codec, id, s->text, 6) - 1;
+    rest.data = s->text + 1;
+
+    return s->text[0] & US_SPELLING_WWW ? 1 : us_has_www(rest) ? 0 : -1;
 }
 
 
@@ -661,12 +808,13 @@ us_store_next_id(const us_store_t *s)
 void
 us_store_hashes(us_store_t *s, uint64_t id, us_hashes_t *hashes)
 {
+    unsigned  klass;
     us_str_t  rest;
 
-    rest = us_store_rest(s, id, s->text);
-    hashes->site = us_store_site_hash(s, us_site(rest));
+    rest = us_store_rest(s, id, s->text, &klass);
+    hashes->site = us_store_record_site(s, klass, rest).hash;
     hashes->url = us_deleted(&s->arena, id)
-                  ? 0 : us_store_hash(s, s->text[0], rest);
+                  ? 0 : us_store_hash(s, klass, rest);
 }
 
 

@@ -59,7 +59,7 @@
 
 typedef struct {
     uint64_t            first;        /* id, or one that stands for it */
-    uint8_t             len;
+    uint8_t             len;          /* + 128: with "www." before it */
     uint8_t             text[US_REPLAY_SITE];
 } us_replay_site_t;
 
@@ -369,20 +369,24 @@ us_replay_place(us_str_t site)
  */
 
 static int
-us_replay_site(us_replay_side_t *side, uint64_t id, us_str_t site,
-    uint64_t *first)
+us_replay_site(us_replay_side_t *side, uint64_t id, unsigned klass,
+    us_str_t rest, uint64_t *first)
 {
+    uint8_t             len;
+    us_str_t            site;
     us_store_t         *s;
     us_replay_site_t   *known;
     us_replay_first_t  *p;
 
     s = side->store;
+    site = us_site(rest);
     *first = id;
 
     if (site.len && site.len <= US_REPLAY_SITE) {
         known = &side->sites[us_replay_place(site)];
+        len = (uint8_t) (site.len + (klass & US_SPELLING_WWW ? 128 : 0));
 
-        if (known->len == site.len
+        if (known->len == len
             && memcmp(known->text, site.data, site.len) == 0)
         {
             *first = known->first;
@@ -390,7 +394,7 @@ us_replay_site(us_replay_side_t *side, uint64_t id, us_str_t site,
         }
 
         known->first = id;
-        known->len = (uint8_t) site.len;
+        known->len = len;
         memcpy(known->text, site.data, site.len);
     }
 
@@ -403,9 +407,10 @@ us_replay_site(us_replay_side_t *side, uint64_t id, us_str_t site,
     side->firsts = p;
     p += side->n++;
     p->id = id;
-    p->hash = us_store_site_hash(s, site);
-    p->check = us_hash(us_head(s)->hash_key, US_DOMAIN_CHECK, site.data,
-                       site.len);
+    p->hash = us_store_record_site(s, klass, rest).hash;
+    p->check = us_hash(us_head(s)->hash_key,
+                       US_DOMAIN_CHECK + ((klass & US_SPELLING_WWW) != 0),
+                       site.data, site.len);
 
     return 0;
 }
@@ -415,6 +420,7 @@ static int
 us_replay_hash_piece(us_store_t *s, unsigned t, size_t i)
 {
     uint64_t      id, end, first;
+    unsigned      klass;
     us_str_t      rest;
     us_replay_t  *r;
 
@@ -427,18 +433,18 @@ us_replay_hash_piece(us_store_t *s, unsigned t, size_t i)
 
     for ( /* void */ ; id < end; id++) {
         first = US_STORE_NO_ID;
-        rest = us_store_rest(s, id, s->url);
+        rest = us_store_rest(s, id, s->url, &klass);
 
         /* a damaged record keeps its id, but no look-up finds it */
 
         if (rest.len
-            && us_replay_site(&r->sides[t], id, us_site(rest), &first) != 0)
+            && us_replay_site(&r->sides[t], id, klass, rest, &first) != 0)
         {
             return -1;
         }
 
         if (rest.len && !us_deleted(&s->arena, id)
-            && us_bulk_put(r->bulk, t, us_store_hash(s, s->url[0], rest), id,
+            && us_bulk_put(r->bulk, t, us_store_hash(s, klass, rest), id,
                            US_BULK_URL)
                != 0)
         {
@@ -546,8 +552,11 @@ us_replay_first_cmp(const void *one, const void *two)
 static int
 us_replay_part(us_store_t *s, unsigned t, size_t part)
 {
-    us_store_site_t     out;
+    unsigned            klass;
+    us_str_t            rest;
+    us_sought_t         site;
     us_replay_t        *r;
+    us_store_site_t     out;
     us_replay_first_t  *p, *q, *end;
 
     r = s->replay;
@@ -561,9 +570,9 @@ us_replay_part(us_store_t *s, unsigned t, size_t part)
         out.first = US_STORE_NO_ID;
 
         if (us_head(s)->entries) {
-            (void) us_store_site_find(s,
-                                      us_site(us_store_rest(s, p->id, s->url)),
-                                      p->hash, &out);
+            rest = us_store_rest(s, p->id, s->url, &klass);
+            site = us_store_record_site(s, klass, rest);
+            (void) us_store_site_find(s, &site, &out);
         }
 
         if (out.first == US_STORE_NO_ID) {
@@ -697,7 +706,9 @@ static int
 us_replay_gone_piece(us_store_t *s, unsigned t, size_t i)
 {
     uint64_t           id, word, n, end, *p;
-    us_str_t           rest, site;
+    unsigned           klass;
+    us_str_t           rest;
+    us_sought_t        site;
     us_replay_t       *r;
     us_store_site_t    out;
     us_replay_side_t  *side;
@@ -713,24 +724,23 @@ us_replay_gone_piece(us_store_t *s, unsigned t, size_t i)
     for ( /* void */ ; n < end; n++) {
         for (word = r->gone[n]; word; word &= word - 1) {
             id = n * 64 + (unsigned) __builtin_ctzll(word);
-            rest = us_store_rest(s, id, s->url);
+            rest = us_store_rest(s, id, s->url, &klass);
 
             if (rest.len == 0) {
                 continue;
             }
 
-            if (us_bulk_put(r->bulk, t, us_store_hash(s, s->url[0], rest), id,
+            if (us_bulk_put(r->bulk, t, us_store_hash(s, klass, rest), id,
                             US_BULK_GONE)
                 != 0)
             {
                 return -1;
             }
 
-            site = us_site(rest);
+            site = us_store_record_site(s, klass, rest);
 
             if (!(us_head(s)->flags & US_HEAD_SITES)
-                || !us_store_site_find(s, site, us_store_site_hash(s, site),
-                                       &out))
+                || !us_store_site_find(s, &site, &out))
             {
                 continue;
             }
@@ -851,9 +861,11 @@ us_replay_merge(us_store_t *s, int last)
 static int
 us_replay_flush(us_store_t *s)
 {
-    unsigned          i, n;
+    size_t            len;
+    unsigned          i, n, klass;
     uint64_t          id;
     us_str_t          rest;
+    us_sought_t       sought;
     us_hashes_t      *hashes;
     us_store_site_t   site;
 
@@ -863,10 +875,12 @@ us_replay_flush(us_store_t *s)
     for (i = 0; i < n; i++) {
         id = s->replay->adds[i];
         hashes = &s->replay->hashes[i];
-        rest = us_store_rest(s, id, s->url);
+        rest = us_store_rest(s, id, s->url, &klass);
+        len = (size_t) (rest.data - s->url) + rest.len;
+        sought = us_store_record_site(s, klass, rest);
         site.first = US_STORE_NO_ID;
 
-        (void) us_store_site_find(s, us_site(rest), hashes->site, &site);
+        (void) us_store_site_find(s, &sought, &site);
 
         if (us_store_reserve_locked(s, id, hashes,
                                     site.first == US_STORE_NO_ID)
@@ -878,7 +892,7 @@ us_replay_flush(us_store_t *s)
         us_store_index_locked(s, id, hashes, site.first);
         us_commit_locked(&s->arena);
 
-        us_record_replayed(s->codec, id, s->url, rest.len + 1);
+        us_record_replayed(s->codec, id, s->url, len);
     }
 
     return 0;
@@ -938,7 +952,7 @@ us_replay_add(us_store_t *s, const us_op_t *op)
 
     /* a damaged record keeps its id, but no look-up finds it */
 
-    if (us_store_rest(s, id, s->url).len == 0) {
+    if (us_record_decode(s->codec, id, s->url) == 1) {
         return 0;
     }
 
@@ -1810,7 +1824,7 @@ us_replay_cache_piece(us_store_t *s, unsigned t, size_t i)
 
     for ( /* void */ ; id < end; id++) {
         us_record_replayed(s->codec, id, s->url,
-                           us_store_rest(s, id, s->url).len + 1);
+                           us_record_decode(s->codec, id, s->url));
     }
 
     return 0;

@@ -83,7 +83,7 @@ typedef enum {
 
 typedef struct {
     us_str_t      url;                /* canonical, http or https */
-    unsigned      merge:1;            /* us_canon_t.merge */
+    unsigned      merge:2;            /* us_canon_t.merge */
 
     /* answers */
 
@@ -345,6 +345,12 @@ int us_store_item_same(const us_store_item_t *item);
 us_store_status_t us_store_get(us_store_t *s, uint64_t id, uint8_t *buf,
     size_t *len);
 
+/*
+ * Whether "www." was mergeable in a URL's host when it was stored: 1 or 0; -1:
+ * it has no "www.", or the id has no URL.
+ */
+int us_store_merged(us_store_t *s, uint64_t id);
+
 /* the ids given so far are 0 .. next_id - 1 */
 uint64_t us_store_next_id(const us_store_t *s);
 
@@ -381,8 +387,11 @@ typedef struct {
 /* whether the store has a URL of the site of a looked-up item */
 int us_store_site_known(us_store_t *s, const us_store_item_t *item);
 
-/* US_OK or US_UNKNOWN */
-us_store_status_t us_store_site(us_store_t *s, us_str_t site,
+/*
+ * US_OK or US_UNKNOWN.  merge: text is us_canon_site() of a canonical URL of
+ * which "www." is mergeable, so URLs of both spellings are of the site.
+ */
+us_store_status_t us_store_site(us_store_t *s, us_str_t text, int merge,
     us_store_site_t *out);
 
 /* whether id was the first URL of its site */

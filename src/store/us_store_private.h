@@ -37,15 +37,29 @@
 
 #define US_DOMAIN_HTTP     0
 #define US_DOMAIN_HTTPS    1
-#define US_DOMAIN_SITE     2
-#define US_DOMAIN_CHECK    3          /* of sites once more, in a replay */
+#define US_DOMAIN_SITE     2          /* and 3, 4: us_store_site_key() */
+#define US_DOMAIN_CHECK    5          /* of sites once more, in a replay; 6 */
+
+
+/*
+ * A site that is looked for.  Its hash is that of the host without "www.", so
+ * both spellings are found there.
+ */
+
+#define US_SITE_ANY        (-1)
+
+typedef struct {
+    us_str_t          text;           /* without a leading "www." */
+    int               www;            /* US_SPELLING_WWW: with it, 0: without,
+                                         or US_SITE_ANY */
+    uint64_t          hash;
+} us_sought_t;
 
 
 /* a URL of the group that is being added */
 
 typedef struct {
-    us_str_t          site;
-    uint64_t          site_hash;
+    us_sought_t       site;
     uint64_t          site_first;     /* or US_STORE_NO_ID: not known */
     unsigned          klass;          /* as encoded */
     unsigned          again;          /* its hash was in the group before */
@@ -95,7 +109,7 @@ struct us_store_s {
  * It spares the adds below `ids` to be decoded and hashed once more.
  */
 
-#define US_IMAGE_VERSION   3
+#define US_IMAGE_VERSION   4
 
 typedef struct {
     uint64_t          version;        /* US_IMAGE_VERSION, else passed over */
@@ -122,11 +136,16 @@ void us_store_look_locked(us_store_t *s, us_store_item_t *item);
 /* item i of a group, answered: look-ups to come find it in the hot table */
 void us_store_remember(us_store_t *s, const us_store_item_t *item, size_t i);
 
-/* the same without the hash, if the hot table knows the site */
-int us_store_site_recall(us_store_t *s, us_str_t site, us_store_site_t *out);
+/* the site of an item, and of a record, whose class and rest these are */
+us_sought_t us_store_item_site(us_store_t *s, const us_store_item_t *item);
+us_sought_t us_store_record_site(us_store_t *s, unsigned klass, us_str_t rest);
 
 /* 1: the site is known, out (but for its counter) is filled */
-int us_store_site_find(us_store_t *s, us_str_t site, uint64_t hash,
+int us_store_site_find(us_store_t *s, const us_sought_t *site,
+    us_store_site_t *out);
+
+/* the same, if the hot table knows it */
+int us_store_site_recall(us_store_t *s, const us_sought_t *site,
     us_store_site_t *out);
 
 /* the hashes of a stored URL; and for the index, those of a leaf's entries */
@@ -296,17 +315,39 @@ us_store_fenced_locked(const us_store_t *s)
 }
 
 
-/* what record id has after its class, text[0]; no bytes: it is damaged */
+/*
+ * "www." may be part of the rest, because it was not mergeable when the URL was
+ * stored: then it goes from the rest to the class.
+ */
 
 static inline us_str_t
-us_store_rest(us_store_t *s, uint64_t id, uint8_t *text)
+us_store_bare(us_str_t rest, unsigned *klass)
+{
+    if (us_has_www(rest)) {
+        *klass |= US_SPELLING_WWW;
+        rest.data += 4;
+        rest.len -= 4;
+    }
+
+    return rest;
+}
+
+
+/*
+ * The URL of a record: its class, always with US_SPELLING_WWW if it has a
+ * "www.", and what follows that.  No bytes: it is damaged.
+ */
+
+static inline us_str_t
+us_store_rest(us_store_t *s, uint64_t id, uint8_t *text, unsigned *klass)
 {
     us_str_t  rest;
 
     rest.len = us_record_decode(s->codec, id, text) - 1;
     rest.data = text + 1;
+    *klass = text[0];
 
-    return rest;
+    return us_store_bare(rest, klass);
 }
 
 
@@ -321,6 +362,12 @@ us_store_domain(const us_store_t *s, unsigned klass)
 }
 
 
+/*
+ * Of a URL without "www.": whether it makes a difference is not for ever, as
+ * lists of public suffixes change.  It is decided when a record is compared
+ * with a URL that is asked for, whose normalizer knows the list.
+ */
+
 static inline uint64_t
 us_store_hash(const us_store_t *s, unsigned klass, us_str_t rest)
 {
@@ -329,19 +376,12 @@ us_store_hash(const us_store_t *s, unsigned klass, us_str_t rest)
 }
 
 
-static inline uint64_t
-us_store_site_hash(const us_store_t *s, us_str_t site)
-{
-    return us_hash(us_head(s)->hash_key, US_DOMAIN_SITE, site.data, site.len);
-}
-
-
 /* the class under which an item is stored if its site has this one */
 
 static inline unsigned
 us_store_class(const us_store_item_t *item, unsigned site)
 {
-    if (!item->merge) {
+    if (item->merge != US_MERGE_FIRST) {
         return item->spelling;
     }
 

@@ -268,23 +268,6 @@ us_norm_unicode(const uint8_t *p, const uint8_t *end)
 
 
 int
-us_norm_icu(us_str_t signature)
-{
-    size_t  i;
-
-    for (i = 0; i < signature.len; i++) {
-        if (us_norm_unicode(signature.data + i, signature.data + signature.len)
-            != signature.data + i)
-        {
-            return 1;
-        }
-    }
-
-    return 0;
-}
-
-
-int
 us_norm_same(us_str_t a, us_str_t b)
 {
     const uint8_t  *p, *q, *p_end, *q_end;
@@ -482,11 +465,18 @@ us_limits_check(const us_limits_t *limits, const us_url_t *url)
 }
 
 
-int
-us_norm_merge(const us_norm_t *n, us_norm_ws_t *ws, const us_url_t *url)
+/* US_MERGE_*, of the host of a URL */
+
+static unsigned
+us_norm_merge_host(const us_norm_t *n, us_norm_ws_t *ws, const us_url_t *url)
 {
-    return url->href.data[url->host_start] != '@'
-           && us_site_merge(n->site, us_url_hostname(url), &ws->memo);
+    if (n->www == US_WWW_KEEP || url->href.data[url->host_start] == '@'
+        || !us_site_merge(n->site, us_url_hostname(url), &ws->memo))
+    {
+        return US_MERGE_NO;
+    }
+
+    return n->www == US_WWW_FIRST ? US_MERGE_FIRST : US_MERGE_STRIP;
 }
 
 
@@ -789,7 +779,7 @@ us_normalize_text(const us_norm_t *n, us_norm_ws_t *ws, us_str_t in,
     }
 
     if (n->www == US_WWW_STRIP && us_has_www(us_url_hostname(url))
-        && us_norm_merge(n, ws, url))
+        && us_norm_merge_host(n, ws, url))
     {
         us_norm_www_strip(ws, url);
     }
@@ -806,11 +796,21 @@ us_normalize(const us_norm_t *n, us_norm_ws_t *ws, us_str_t in,
 
     rc = us_normalize_text(n, ws, in, base, out);
 
-    if (rc == US_URL_OK && n->www == US_WWW_FIRST) {
-        out->merge = us_norm_merge(n, ws, &out->url);
+    if (rc == US_URL_OK) {
+        out->merge = us_norm_merge_host(n, ws, &out->url);
     }
 
     return rc;
+}
+
+
+unsigned
+us_norm_merge(const us_norm_t *n, us_norm_ws_t *ws, us_str_t href)
+{
+    us_url_t  url;
+
+    return us_whatwg_parse(&ws->whatwg, href, NULL, 0, ws->href, &url)
+           == US_URL_OK ? us_norm_merge_host(n, ws, &url) : US_MERGE_NO;
 }
 
 

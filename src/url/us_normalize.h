@@ -77,11 +77,12 @@ typedef struct {
     us_url_t      url;
 
     /*
-     * "www." may be put before or taken from this host without changing the
-     * key: www=first, the rest has a dot, is no public suffix, no IP address
-     * and no exception.  True for both spellings of a site.
+     * US_MERGE_*.  Not US_MERGE_NO: "www." may be put before or taken from
+     * this host without changing the key: www=first or www=strip, the rest has
+     * a dot, is no public suffix, no IP address and no exception.  True for
+     * both spellings of a site.
      */
-    unsigned      merge:1;
+    unsigned      merge:2;
 
     us_str_t      rule;               /* the rule that refused, if any */
 } us_canon_t;
@@ -142,22 +143,20 @@ us_str_t us_norm_signature(const us_norm_t *n);
 
 /*
  * A signature of 75e9eef names the Unicode version of the ICU that made the
- * keys, "crawler/1 unicode=15.0 www=first".  Nearly all keys are the same.
+ * keys, "crawler/1 unicode=15.0 www=first".  Canonical URLs are the same.
  *
  * us_norm_same():  1 if only that differs
- * us_norm_icu():   1 if the signature has it
  * us_norm_of():    a normalizer of this or such a signature, without rules;
  *                  NULL: there is none, or no memory
  */
 int us_norm_same(us_str_t a, us_str_t b);
-int us_norm_icu(us_str_t signature);
 us_norm_t *us_norm_of(us_str_t signature);
 
 us_norm_ws_t *us_norm_ws_create(const us_norm_t *n);
 void us_norm_ws_destroy(us_norm_ws_t *ws);
 
-/* whether www. makes no difference in the host of url; ws is of n */
-int us_norm_merge(const us_norm_t *n, us_norm_ws_t *ws, const us_url_t *url);
+/* us_canon_t.merge of a canonical URL; ws is of n */
+unsigned us_norm_merge(const us_norm_t *n, us_norm_ws_t *ws, us_str_t href);
 
 /*
  * CPU time that user rules may take from now on, until NULL is set or another

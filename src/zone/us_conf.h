@@ -23,7 +23,7 @@
 /* what a record does not say of its URL */
 
 #define US_SPELLING_HTTPS   1         /* else http */
-#define US_SPELLING_WWW     2         /* a mergeable "www." stands before it */
+#define US_SPELLING_WWW     2         /* "www." stands before it */
 
 
 /* what a store is made with; all of it is kept in its header */

@@ -54,7 +54,6 @@ same_id(us_store_t *a, us_store_t *b, uint64_t id)
 
     memset(&it, 0, sizeof(it));
     it.url = (us_str_t) { la, ua };
-    it.merge = 1;
     us_store_seen(b, &it, 1);
 
     return it.status == US_SEEN && it.id == id ? NULL : "not seen:";
@@ -96,9 +95,9 @@ same_store(us_store_t *a, us_store_t *b, unsigned sites, uint64_t *at)
     for (*at = 0; *at < sites; (*at)++) {
         name.len = (size_t) sprintf(host, "s%u.test", (unsigned) *at);
         name.data = (uint8_t *) host;
-        status = us_store_site(a, name, &sa);
+        status = us_store_site(a, name, 1, &sa);
 
-        if (us_store_site(b, name, &sb) != status
+        if (us_store_site(b, name, 1, &sb) != status
             || (status == US_OK
                 && (sa.first != sb.first || sa.last != sb.last
                     || sa.urls != sb.urls || sa.spelling != sb.spelling)))

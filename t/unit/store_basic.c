@@ -313,13 +313,13 @@ spelling(void **state)
     assert_string(buf, us_store_item_url(&items[0], buf),
                   "http://www.a.test/3");
 
-    assert_int_equal(us_store_site(z->store, us_string("a.test"), &site),
+    assert_int_equal(us_store_site(z->store, us_string("a.test"), 1, &site),
                      US_OK);
     assert_int_equal(site.first, 0);
     assert_int_equal(site.spelling, 2);
-    assert_int_equal(us_store_site(z->store, us_string("a.tes"), &site),
+    assert_int_equal(us_store_site(z->store, us_string("a.tes"), 1, &site),
                      US_UNKNOWN);
-    assert_int_equal(us_store_site(z->store, us_string("www.a.test"), &site),
+    assert_int_equal(us_store_site(z->store, us_string("www.a.tes"), 0, &site),
                      US_UNKNOWN);
     assert_int_equal(us_store_first_of_site(z->store, 0), 1);
     assert_int_equal(us_store_first_of_site(z->store, 1), 0);
@@ -751,7 +751,7 @@ longer_sites(void **state)
             us_str_t  name = { (size_t) sprintf(host, "h%u", i),
                                (const uint8_t *) host };
 
-            assert_int_equal(us_store_site(z->store, name, &site),
+            assert_int_equal(us_store_site(z->store, name, 1, &site),
                              i < 10 ? US_UNKNOWN : US_OK);
             assert_true(i < 10 || site.first == i - 10);
         }

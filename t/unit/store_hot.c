@@ -504,8 +504,8 @@ play(us_store_t *stores[HANDLES], unsigned batch)
             /* "siteNN.example" */
 
             it[i].rest.len = strcspn((char *) it[i].rest.data, "/");
-            assert_int_equal(us_store_site(stores[k], it[i].rest, &site[0]),
-                             us_store_site(plain, it[i].rest, &site[1]));
+            assert_int_equal(us_store_site(stores[k], it[i].rest, 1, &site[0]),
+                             us_store_site(plain, it[i].rest, 1, &site[1]));
         }
     }
 }

@@ -932,6 +932,220 @@ long_record(void **state)
 }
 
 
+/* asks for a URL, or adds it; its id, whose URL must be this one */
+
+static us_store_item_t
+asked(us_store_t *s, int adds, int merge, const char *url, uint64_t id,
+    const char *text)
+{
+    size_t           len;
+    uint8_t          buf[US_URL_MAX + 8];
+    us_store_item_t  it;
+
+    it = item(url, 0);
+    it.merge = merge;
+
+    if (adds) {
+        us_store_add(s, &it, 1);
+
+    } else {
+        us_store_seen(s, &it, 1);
+    }
+
+    assert_int_equal(it.id, id);
+
+    if (text) {
+        assert_string(buf, us_store_item_url(&it, buf), text);
+        assert_int_equal(us_store_get(s, id, buf, &len), US_OK);
+        assert_string(buf, len, text);
+    }
+
+    return it;
+}
+
+
+static us_store_status_t
+site_of(us_store_t *s, const char *name, int merge, us_store_site_t *site)
+{
+    us_str_t  text;
+
+    text.data = (const uint8_t *) name;
+    text.len = strlen(name);
+
+    return us_store_site(s, text, merge, site);
+}
+
+
+/* URLs of these hosts, by a list of suffixes of before */
+
+static void
+suffixes_before(us_store_t *s)
+{
+    static const struct {
+        int          merge;
+        const char  *url;
+        const char  *text;
+    } urls[] = {
+        { 0, "http://www.homeoffice.gov.uk/a", NULL },
+        { 0, "http://homeoffice.gov.uk/b", NULL },
+        { 0, "http://homeoffice.gov.uk/a", NULL },
+        { 1, "http://www.gitbook.io/a", NULL },
+        { 1, "http://gitbook.io/b", "http://www.gitbook.io/b" },
+        { 0, "https://www.homeoffice.gov.uk/c", NULL }
+    };
+
+    unsigned  i;
+
+    for (i = 0; i < sizeof(urls) / sizeof(urls[0]); i++) {
+        assert_int_equal(asked(s, 1, urls[i].merge, urls[i].url, i,
+                               urls[i].text ? urls[i].text : urls[i].url)
+                         .status, US_NEW);
+    }
+}
+
+
+/* the same hosts by a list of today, on which they have changed places */
+
+static void
+suffixes_after(us_store_t *s)
+{
+    int              was;
+    uint64_t         lsn;
+    us_store_site_t  site;
+
+    /* one site now, spelled as its first URL; of two ids the smaller one */
+
+    asked(s, 0, 1, "http://www.homeoffice.gov.uk/a", 0,
+          "http://www.homeoffice.gov.uk/a");
+    asked(s, 0, 1, "http://homeoffice.gov.uk/a", 0,
+          "http://www.homeoffice.gov.uk/a");
+    asked(s, 0, 1, "http://www.homeoffice.gov.uk/b", 1,
+          "http://homeoffice.gov.uk/b");
+    asked(s, 0, 1, "https://homeoffice.gov.uk/c", 5,
+          "https://www.homeoffice.gov.uk/c");
+    asked(s, 0, 1, "http://homeoffice.gov.uk/c", US_STORE_NO_ID, NULL);
+    asked(s, 0, US_MERGE_STRIP, "http://homeoffice.gov.uk/a", 0,
+          "http://www.homeoffice.gov.uk/a");
+
+    assert_int_equal(site_of(s, "homeoffice.gov.uk", 1, &site), US_OK);
+    assert_int_equal(site.first, 0);
+    assert_int_equal(site.spelling, US_SPELLING_WWW);
+    assert_int_equal(site.urls, 4);
+    assert_int_equal(site.last, 5);
+
+    assert_false(asked(s, 1, 1, "http://homeoffice.gov.uk/d", 6,
+                       "http://www.homeoffice.gov.uk/d").new_site);
+
+    /* two sites: each URL belongs to the one that its text names */
+
+    asked(s, 0, 0, "http://www.gitbook.io/a", 3, "http://www.gitbook.io/a");
+    asked(s, 0, 0, "http://www.gitbook.io/b", 4, "http://www.gitbook.io/b");
+    asked(s, 0, 0, "http://gitbook.io/a", US_STORE_NO_ID, NULL);
+    asked(s, 0, 0, "http://gitbook.io/b", US_STORE_NO_ID, NULL);
+
+    assert_int_equal(site_of(s, "gitbook.io", 0, &site), US_UNKNOWN);
+    assert_int_equal(site_of(s, "www.gitbook.io", 0, &site), US_OK);
+    assert_int_equal(site.first, 3);
+    assert_int_equal(site.spelling, 0);
+    assert_int_equal(site.urls, 2);
+
+    assert_true(asked(s, 1, 0, "http://gitbook.io/b", 7,
+                      "http://gitbook.io/b").new_site);
+    assert_false(asked(s, 1, 0, "http://www.gitbook.io/c", 8,
+                       "http://www.gitbook.io/c").new_site);
+    assert_int_equal(us_store_first_of_site(s, 3), 1);
+    assert_int_equal(us_store_first_of_site(s, 7), 1);
+    assert_int_equal(us_store_first_of_site(s, 8), 0);
+
+    /* after a delete of the smaller id the other one is found */
+
+    assert_int_equal(us_store_delete(s, 0, &was, &lsn), US_OK);
+    asked(s, 0, 1, "http://www.homeoffice.gov.uk/a", 2,
+          "http://homeoffice.gov.uk/a");
+    assert_int_equal(site_of(s, "homeoffice.gov.uk", 1, &site), US_OK);
+    assert_int_equal(site.first, 0);
+    assert_int_equal(site.urls, 4);
+}
+
+
+/*
+ * Hosts of which "www." was not mergeable and is, and the other way round: in
+ * the store as it is, with a hot table, and replayed from a journal and from a
+ * dump, whose image has the index.
+ */
+
+static void
+suffixes(void **state)
+{
+    zone_t     *a, *b;
+    unsigned    way;
+    uint64_t    lsn, at;
+    us_hot_t   *hot;
+    stream_t    st = { 0 }, dump = { 0 };
+
+    hot = us_hot_create(US_HOT_MIN);
+
+    for (way = 0; way < 5; way++) {
+        zone_conf.sites = way < 4;
+        a = zone_create(4 << 20, 1 << 14);
+        b = zone_create(4 << 20, 1 << 14);
+        st.len = 0;
+        dump.len = 0;
+
+        suffixes_before(a->store);
+        stream_drain(&st, a->store);
+
+        if (way == 1) {
+            us_store_hot(a->store, hot, NULL);
+        }
+
+        switch (way) {
+
+        case 0:
+        case 1:
+            suffixes_after(a->store);
+            break;
+
+        case 2:
+            replay(b->store, &st, 5000);
+            suffixes_after(b->store);
+            break;
+
+        case 3:
+            assert_int_equal(us_store_settle(b->store), 0);
+            replay(b->store, &st, 5000);
+            suffixes_after(b->store);
+            break;
+
+        default:
+            assert_int_equal(us_store_dump(a->store, stream_put, &dump, &lsn),
+                             0);
+            replay(b->store, &dump, 5000);
+            asked(b->store, 0, 1, "http://homeoffice.gov.uk/a", 0,
+                  "http://www.homeoffice.gov.uk/a");
+            asked(b->store, 0, 0, "http://gitbook.io/a", US_STORE_NO_ID, NULL);
+            assert_ptr_equal(same_store(a->store, b->store, 0, &at), NULL);
+        }
+
+        /* what was done since gives the same store, too */
+
+        if (way < 2) {
+            stream_drain(&st, a->store);
+            replay(b->store, &st, 5000);
+            assert_ptr_equal(same_store(a->store, b->store, 0, &at), NULL);
+        }
+
+        zone_destroy(a);
+        zone_destroy(b);
+    }
+
+    us_hot_destroy(hot);
+    free(st.data);
+    free(dump.data);
+    zone_conf.sites = 0;
+}
+
+
 int
 main(void)
 {
@@ -953,6 +1167,7 @@ main(void)
         cmocka_unit_test(words_again),
         cmocka_unit_test(term),
         cmocka_unit_test(long_record),
+        cmocka_unit_test(suffixes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
