@@ -23,10 +23,10 @@ chdir abs_path(dirname(__FILE__) . '/..') or die $!;
 
 my @rooms = (
     [ '' ],
-    [ 'url',     'us_normalize.h' ],
+    [ 'url' ],
     [ 'input' ],
-    [ 'cluster', 'us_map.h' ],
-    [ 'journal', 'us_recovery.h' ],
+    [ 'cluster' ],
+    [ 'journal' ],
     [ 'filter' ],
     [ 'replog' ],
     [ 'postgres' ],

@@ -27,41 +27,10 @@ extern "C" {
 
 
 typedef enum {
-    US_PROFILE_CRAWLER = 0,
-    US_PROFILE_CRAWLER_CLEAN,
-    US_PROFILE_WHATWG,
-    US_PROFILE_AGGRESSIVE
-} us_profile_t;
-
-
-typedef enum {
     US_WWW_FIRST = 0,                 /* the first variant seen is canonical */
     US_WWW_KEEP,                      /* two sites */
     US_WWW_STRIP                      /* always without */
 } us_www_t;
-
-
-/* why an input has no canonical URL; us_verdict_name(): docs/api.md's word */
-
-typedef enum {
-    US_URL_OK = 0,
-
-    US_URL_SCHEME,                    /* invalid: */
-    US_URL_HOST,
-    US_URL_PORT,
-    US_URL_UTF8,
-    US_URL_CONTROL,
-    US_URL_LENGTH,
-    US_URL_NO_BASE,                   /* it is relative */
-    US_URL_BASE,                      /* the base is no URL; set by callers */
-
-    US_URL_RULE,                      /* rejected: */
-    US_URL_DEPTH,
-    US_URL_ARGS,
-    US_URL_REPEAT,
-    US_URL_REWRITE_LOOP,
-    US_URL_BUDGET
-} us_verdict_t;
 
 
 typedef struct us_norm_s     us_norm_t;
@@ -93,15 +62,6 @@ typedef struct {
 typedef struct us_base_s  us_base_t;
 
 
-/*
- * One step that changed something, for explain.  The texts are valid during
- * the call only.
- */
-
-typedef void (*us_explain_pt)(void *data, const char *step, us_str_t before,
-    us_str_t after);
-
-
 us_norm_t *us_norm_create(us_profile_t profile);
 void us_norm_destroy(us_norm_t *n);
 
@@ -119,11 +79,6 @@ void us_norm_set_max_repeat(us_norm_t *n, unsigned max);
  * failure they return -1 and fill err with a readable text that has the offset
  * in the pattern.
  */
-
-typedef struct {
-    char          text[256];
-    size_t        offset;
-} us_rule_error_t;
 
 int us_norm_add_rewrite(us_norm_t *n, us_str_t name, us_str_t host,
     us_str_t regex, us_str_t replacement, us_rule_error_t *err);
@@ -201,10 +156,6 @@ unsigned us_canon_cuts(const us_canon_t *canon, us_str_t *cuts);
 
 const char *us_verdict_name(us_verdict_t v);     /* "scheme", "host", ... */
 int us_verdict_rejected(us_verdict_t v);         /* rejected, not invalid */
-
-/* -1 if there is no such name */
-int us_profile_parse(us_str_t name);
-const char *us_profile_name(us_profile_t p);
 
 
 #ifdef __cplusplus

@@ -23,7 +23,7 @@
 #define _US_RULES_H_INCLUDED_
 
 
-#include "us_normalize.h"
+#include "us_url.h"
 
 
 typedef struct us_rules_s     us_rules_t;

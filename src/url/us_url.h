@@ -1,6 +1,8 @@
 
 /*
- * A parsed and serialized URL: one buffer and where its parts begin.
+ * What all files of this room share: a parsed and serialized URL, one buffer
+ * and where its parts begin; why there is none; what is reported on the way;
+ * the names of profiles.
  *
  *   https://user:pass@example.com:1234/foo/bar?baz#quux
  *         |     |    |          | ^^^^|       |   |
@@ -55,6 +57,58 @@ us_url_has_authority(const us_url_t *u)
 {
     return u->username_end > u->protocol_end;
 }
+
+
+/* why an input has no canonical URL; us_verdict_name(): docs/api.md's word */
+
+typedef enum {
+    US_URL_OK = 0,
+
+    US_URL_SCHEME,                    /* invalid: */
+    US_URL_HOST,
+    US_URL_PORT,
+    US_URL_UTF8,
+    US_URL_CONTROL,
+    US_URL_LENGTH,
+    US_URL_NO_BASE,                   /* it is relative */
+    US_URL_BASE,                      /* the base is no URL; set by callers */
+
+    US_URL_RULE,                      /* rejected: */
+    US_URL_DEPTH,
+    US_URL_ARGS,
+    US_URL_REPEAT,
+    US_URL_REWRITE_LOOP,
+    US_URL_BUDGET
+} us_verdict_t;
+
+
+/*
+ * One step that changed something, for explain.  The texts are valid during
+ * the call only.
+ */
+
+typedef void (*us_explain_pt)(void *data, const char *step, us_str_t before,
+    us_str_t after);
+
+
+/* of a rule that cannot be compiled; the offset is one in the pattern */
+
+typedef struct {
+    char          text[256];
+    size_t        offset;
+} us_rule_error_t;
+
+
+typedef enum {
+    US_PROFILE_CRAWLER = 0,
+    US_PROFILE_CRAWLER_CLEAN,
+    US_PROFILE_WHATWG,
+    US_PROFILE_AGGRESSIVE
+} us_profile_t;
+
+/* -1 if there is no such name */
+int us_profile_parse(us_str_t name);
+const char *us_profile_name(us_profile_t p);
 
 
 #ifdef __cplusplus

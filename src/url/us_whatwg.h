@@ -13,7 +13,6 @@
 
 
 #include "us_url.h"
-#include "us_normalize.h"
 
 
 /* no host is longer as ASCII; there are no limits in the standard */
