@@ -560,29 +560,37 @@ done_put(us_store_t *s)
 }
 
 
-/* about as much is dead as a change cleans */
+static int
+met_reused(const us_head_t *before, const us_head_t *after)
+{
+    return after->members_reused > before->members_reused;
+}
+
+
+/* so much is dead that the change cleans: it did in a copy */
 
 static void
 prepare_dead(us_store_t *s)
 {
-    unsigned    i;
-    us_head_t  *h;
-    us_arena_t  a;
+    int                cleans;
+    unsigned           i;
+    us_store_t        *t;
+    us_store_claim_t   c;
 
-    us_arena_open(&a, zone);
-    h = a.head;
     prepare_set(s);
 
-    for (i = 0;
-         us_area_bytes(&a, US_AREA_MEMBERS) - h->members_live
-         <= (uint64_t) 1 << a.chunk_shift;
-         i++)
-    {
-        put_some(s, i % 2);
+    for (i = 0, cleans = 0; !cleans && i < 1000; i++) {
+        c.id = ids - 1;
+        us_store_set_put(s, set(s), &c, 1, 1, NULL);
+        us_store_set_put(s, set(s), &c, 1, 0, NULL);
         stream_drain(&journal, s);
-    }
 
-    put_some(s, 1);
+        memcpy(trial, zone, change->size);
+        t = open_zone(trial, &locks);
+        change_put(t);
+        cleans = met_reused((us_head_t *) zone, (us_head_t *) trial);
+        us_store_close(t);
+    }
 }
 
 
@@ -1018,7 +1026,8 @@ static const change_t  changes[] = {
     { "set, add", SMALL, .before = 100, .keys = 1, .prepare = prepare_set,
       .change = change_put, .done = done_put },
     { "set, add, dead", SMALL, .before = 1000, .keys = 1,
-      .prepare = prepare_dead, .change = change_put, .done = done_put },
+      .prepare = prepare_dead, .change = change_put, .done = done_put,
+      .met = met_reused },
     { "clock", SMALL, .before = 100, .claims = 1, .change = change_clock,
       .done = done_clock },
     { "new mark", SMALL, .before = 100, .change = change_names,
