@@ -224,6 +224,19 @@ us_store_put_runs(us_store_t *s, us_set_run_t *runs, unsigned *at, int in)
 }
 
 
+/* whether an id is one of the runs, which ascend */
+
+static int
+us_store_put_left(const us_set_run_t *runs, size_t n, uint64_t id)
+{
+    size_t  i;
+
+    for (i = 0; i < n && runs[i].first < id; i++) { /* void */ }
+
+    return i < n && runs[i].first == id;
+}
+
+
 static us_store_status_t
 us_store_put_group(us_store_t *s, us_store_claim_t *c, size_t n, int in,
     const us_store_key_t *key)
@@ -272,6 +285,16 @@ us_store_put_group(us_store_t *s, us_store_claim_t *c, size_t n, int in,
 
     for (i = 0; i < k; i++) {
         c[at[i]].status = i >= done ? US_FULL : in ? US_NEW : US_OK;
+    }
+
+    /* an id that comes twice is one run: if it has no room, neither has room */
+
+    for (i = 0; done < k && i < n; i++) {
+        if (c[i].status == (in ? US_SEEN : US_UNSEEN)
+            && us_store_put_left(runs + done, k - done, c[i].id))
+        {
+            c[i].status = US_FULL;
+        }
     }
 
     for (i = 0; key && in && i < n; i++) {
@@ -355,6 +378,15 @@ us_store_put_locked(us_store_t *s, us_store_item_t *items, size_t n)
 
     for (i = 0; i < k; i++) {
         items[at[i]].put = i < done ? US_NEW : US_FULL;
+    }
+
+    for (i = 0; done < k && i < n; i++) {
+        if (items[i].wants
+            && (items[i].status == US_NEW || items[i].status == US_SEEN)
+            && us_store_put_left(runs + done, k - done, items[i].id))
+        {
+            items[i].put = US_FULL;
+        }
     }
 
     if (done < k) {

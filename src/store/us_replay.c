@@ -1063,7 +1063,7 @@ us_replay_set(us_store_t *s, const us_op_t *op)
     a = &s->arena;
 
     if (op->bytes.len <= sizeof(created) || op->id <= US_STORE_MARKS
-        || (op->id & US_SET_DROPPED))
+        || op->id >= US_SET_NUMBERS)
     {
         return US_REPLAY_DAMAGED;
     }
@@ -1106,7 +1106,7 @@ us_replay_drop_set(us_store_t *s, uint64_t number)
 
     a = &s->arena;
 
-    if (number & US_SET_DROPPED) {
+    if (number >= US_SET_NUMBERS) {
         return US_REPLAY_DAMAGED;
     }
 

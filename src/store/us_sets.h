@@ -31,6 +31,9 @@
 /* of a row's number: the set is being dropped */
 #define US_SET_DROPPED   ((uint64_t) 1 << 63)
 
+/* numbers in a journal are below, so that one is always left for a new set */
+#define US_SET_NUMBERS   ((uint64_t) 1 << 62)
+
 
 /* FORMAT: a set, in US_AREA_SETS.  Its number is 0 in a row that is free. */
 

@@ -622,8 +622,14 @@ test_damage(void **state)
                      US_REPLAY_DAMAGED);
     assert_int_equal(apply(s, US_OP_SET, 18, "12345678", 8),
                      US_REPLAY_DAMAGED);
-    assert_int_equal(apply(s, US_OP_SET, (uint64_t) 1 << 63, "12345678a", 9),
+
+    /* numbers after which none would be left */
+
+    assert_int_equal(apply(s, US_OP_SET, ((uint64_t) 1 << 63) - 1,
+                           "12345678a", 9), US_REPLAY_DAMAGED);
+    assert_int_equal(apply(s, US_OP_SET_DROP, ((uint64_t) 1 << 63) - 1, "", 0),
                      US_REPLAY_DAMAGED);
+    assert_true(us_head(s)->sets_last == 17);
 
     assert_int_equal(apply(s, US_OP_SET_IN, 17, "\0", 1), 0);
     assert_int_equal(us_store_set_has(s, us_store_set(s, text("a")), 0), 1);
@@ -644,6 +650,74 @@ test_damage(void **state)
     assert_int_equal(apply(s, US_OP_SET_DROP, (uint64_t) 1 << 63, "", 0),
                      US_REPLAY_DAMAGED);
 
+    zone_destroy(z);
+}
+
+
+/* without room, each of two equal ids of a batch is one that is not in */
+
+static void
+test_full(void **state)
+{
+    char               url[64];
+    zone_t            *z;
+    uint64_t           id, n;
+    unsigned           i, full, added;
+    us_store_t        *s;
+    us_store_set_t     set;
+    us_store_item_t    items[2];
+    us_store_claim_t   ids[2];
+
+    zone_conf.sets = 1;
+    z = zone_create((size_t) 1 << 20, 0);
+    zone_conf.sets = 0;
+    s = z->store;
+
+    for (n = 0; /* void */ ; n++) {
+        snprintf(url, sizeof(url), "http://x.test/%llu",
+                 (unsigned long long) (n * n));
+        items[0] = item(url, 0);
+        us_store_add(s, items, 1);
+
+        if (items[0].status == US_FULL) {
+            break;
+        }
+    }
+
+    for (i = 0, full = 0, added = 0; i < 64 && full < 1000; i++) {
+        snprintf(url, sizeof(url), "set%u", i);
+        set = make(s, url);
+
+        for (id = i % 3; id < n; id += 3) {
+            ids[0].id = id;
+            ids[1].id = id;
+            us_store_set_put(s, set, ids, 2, 1, NULL);
+            assert_int_equal(ids[0].status != US_FULL,
+                             us_store_set_has(s, set, id));
+            assert_int_equal(ids[1].status,
+                             ids[0].status == US_FULL ? US_FULL : US_SEEN);
+            full += ids[0].status == US_FULL;
+
+            if (id % 64 != 0) {
+                continue;
+            }
+
+            /* the same of an add */
+
+            snprintf(url, sizeof(url), "http://x.test/%llu",
+                     (unsigned long long) ((id + 1) * (id + 1)));
+            items[0] = item(url, 0);
+            items[1] = items[0];
+            us_store_add_set(s, items, 2, set, NULL);
+            assert_int_equal(items[0].status != US_FULL,
+                             us_store_set_has(s, set, id + 1));
+            assert_int_equal(items[1].status,
+                             items[0].status == US_FULL ? US_FULL : US_SEEN);
+            added += items[0].status == US_FULL;
+        }
+    }
+
+    assert_true(full > 0 && added > 0);
     zone_destroy(z);
 }
 
@@ -688,6 +762,7 @@ main(void)
         cmocka_unit_test(test_replay),
         cmocka_unit_test(test_marks),
         cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_full),
         cmocka_unit_test(test_bytes),
     };
 
