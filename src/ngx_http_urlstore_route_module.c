@@ -135,6 +135,7 @@ ngx_http_urlstore_route_options(ngx_conf_t *cf, ngx_str_t *endpoint,
         }
 
         ms = 0;
+        ngx_str_null(&arg);
 
         if (k < 3) {
             arg.data = value[i].data + names[k].len;

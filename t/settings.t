@@ -72,7 +72,8 @@ sub refused
 $t->run(conf());
 ready('ready');
 
-like($t->error_log, qr/\[notice\].*"d".*data": a new store begins, epoch 1$/m,
+ok(wait_until(10, sub { $t->error_log
+    =~ /\[notice\].*"d".*data": a new store begins, epoch 1$/m }),
     'the log says that it begins');
 
 for my $zone (qw(m d)) {

@@ -459,9 +459,10 @@ ngx_http_urlstore_post_command(ngx_http_urlstore_ctx_t *ctx)
     r = ctx->r;
 
     for (command = 0; command < NGX_HTTP_URLSTORE_COMMANDS; command++) {
-        name = &ngx_http_urlstore_post_commands[command].name;
 
-        if (ngx_http_urlstore_post_is(r, name)) {
+        if (ngx_http_urlstore_post_is(r,
+                &ngx_http_urlstore_post_commands[command].name))
+        {
             break;
         }
     }
@@ -491,6 +492,7 @@ ngx_http_urlstore_post_command(ngx_http_urlstore_ctx_t *ctx)
         a->most = 0;
     }
 
+    name = &ngx_http_urlstore_post_commands[command].name;
     p = r->args.data + name->len + 1;
 
     if (r->args.len > name->len

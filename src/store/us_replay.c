@@ -306,6 +306,7 @@ us_replay_work(us_store_t *s, us_replay_pt piece, size_t n)
     r->piece = piece;
     r->npieces = n;
     r->next = 0;
+    helper = pthread_self();
 
     /* signals are for the threads that wait for them */
 

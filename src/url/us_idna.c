@@ -756,10 +756,10 @@ us_idna_to_ascii(us_str_t host, uint8_t *out, size_t size)
         return -1;
     }
 
+    decoded = 0;
     n = us_idna_map(host, a);
 
     if (n > 0) {
-        decoded = 0;
         n = us_nfc(a, n, b);
         n = us_labels(b, n, a, &decoded);
     }
