@@ -60,14 +60,15 @@ ngx_http_urlstore_quota_invalid(ngx_conf_t *cf, const char *what,
 }
 
 
-/* burst=N and zone=NAME:SIZE, each once */
+/* burst=N and zone=NAME[:SIZE], each once; size: 0 if zone= has none */
 
-static ngx_int_t
-ngx_http_urlstore_quota_args(ngx_conf_t *cf, ngx_str_t *burst,
-    ngx_str_t *zone)
+static char *
+ngx_http_urlstore_quota_args(ngx_conf_t *cf, uint64_t *burst, ngx_str_t *zone,
+    size_t *size)
 {
-    size_t       len;
-    ngx_str_t   *value, *v;
+    off_t        n;
+    u_char      *p, *last;
+    ngx_str_t   *value, s;
     ngx_uint_t   i, seen, bit;
 
     value = cf->args->elts;
@@ -75,95 +76,64 @@ ngx_http_urlstore_quota_args(ngx_conf_t *cf, ngx_str_t *burst,
 
     for (i = 3; i < cf->args->nelts; i++) {
 
-        if (ngx_strncmp(value[i].data, "burst=", 6) == 0) {
-            v = burst;
-            len = 6;
-            bit = 1;
+        bit = ngx_strncmp(value[i].data, "burst=", 6) == 0 ? 1
+              : ngx_strncmp(value[i].data, "zone=", 5) == 0 ? 2 : 0;
 
-        } else if (ngx_strncmp(value[i].data, "zone=", 5) == 0) {
-            v = zone;
-            len = 5;
-            bit = 2;
-
-        } else {
-            (void) ngx_http_urlstore_quota_invalid(cf, "parameter", &value[i],
-                                             "burst=N or zone=NAME:SIZE");
-            return NGX_ERROR;
+        if (bit == 0) {
+            return ngx_http_urlstore_quota_invalid(cf, "parameter", &value[i],
+                                                "burst=N or zone=NAME:SIZE");
         }
+
+        s.data = (u_char *) strchr((char *) value[i].data, '=') + 1;
+        s.len = value[i].data + value[i].len - s.data;
 
         if (seen & bit) {
             ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                                "duplicate parameter \"%*s\" of "
-                               "urlstore_quota", len - 1, value[i].data);
-            return NGX_ERROR;
+                               "urlstore_quota", s.data - 1 - value[i].data,
+                               value[i].data);
+            return NGX_CONF_ERROR;
         }
 
         seen |= bit;
 
-        v->data = value[i].data + len;
-        v->len = value[i].len - len;
+        if (bit == 1) {
+            if (us_quota_burst(ngx_http_urlstore_str(&s), burst) != 0) {
+                return ngx_http_urlstore_quota_invalid(cf, "burst", &s,
+                           "a number of 0 to 1000000000");
+            }
+
+            continue;
+        }
+
+        /* without SIZE: another directive has it */
+
+        *zone = s;
+        *size = 0;
+        last = s.data + s.len;
+        p = ngx_strlchr(s.data, last, ':');
+        n = 0;
+
+        if (p) {
+            zone->len = p - s.data;
+            s.data = p + 1;
+            s.len = last - s.data;
+            n = ngx_parse_offset(&s);
+            *size = n;
+        }
+
+        if (zone->len == 0
+            || (p && n < (off_t) (NGX_HTTP_URLSTORE_QUOTA_PAGES
+                                  * ngx_pagesize)))
+        {
+            zone->len = last - zone->data;
+
+            return ngx_http_urlstore_quota_invalid(cf, "zone", zone,
+                       "NAME, or NAME:SIZE with at least 8 pages (32k)");
+        }
     }
 
-    return NGX_OK;
-}
-
-
-/* NAME:SIZE becomes NAME; size is 0 if another directive has it */
-
-static ngx_int_t
-ngx_http_urlstore_quota_named(ngx_str_t *zone, size_t *size)
-{
-    u_char     *p, *last;
-    off_t       n;
-    ngx_str_t   s;
-
-    *size = 0;
-
-    last = zone->data + zone->len;
-    p = ngx_strlchr(zone->data, last, ':');
-
-    if (p == NULL) {
-        return zone->len ? NGX_OK : NGX_ERROR;
-    }
-
-    s.data = p + 1;
-    s.len = last - s.data;
-
-    n = ngx_parse_offset(&s);
-
-    if (p == zone->data
-        || n < (off_t) (NGX_HTTP_URLSTORE_QUOTA_PAGES * ngx_pagesize))
-    {
-        return NGX_ERROR;
-    }
-
-    zone->len = p - zone->data;
-    *size = n;
-
-    return NGX_OK;
-}
-
-
-/* the zone of all directives of this KEY and RATE that name none */
-
-static ngx_int_t
-ngx_http_urlstore_quota_own(ngx_conf_t *cf, uint64_t rate, ngx_str_t *zone)
-{
-    ngx_str_t  *value;
-
-    value = cf->args->elts;
-
-    zone->data = ngx_pnalloc(cf->pool, sizeof("urlstore_quota  ")
-                                       + value[1].len + NGX_INT64_LEN);
-    if (zone->data == NULL) {
-        return NGX_ERROR;
-    }
-
-    zone->len = ngx_sprintf(zone->data, "urlstore_quota %V %uL", &value[1],
-                            rate)
-                - zone->data;
-
-    return NGX_OK;
+    return NGX_CONF_OK;
 }
 
 
@@ -326,9 +296,10 @@ ngx_http_urlstore_quota(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
     ngx_http_urlstore_loc_conf_t *ulcf = conf;
 
+    char                       *rv;
     size_t                      size;
     uint64_t                    rate;
-    ngx_str_t                  *value, burst, zone;
+    ngx_str_t                  *value, zone;
     ngx_http_urlstore_quota_t  *quota;
 
     if (ulcf->quota != NGX_CONF_UNSET_PTR) {
@@ -354,16 +325,18 @@ ngx_http_urlstore_quota(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         return "is wrong: KEY is empty";
     }
 
-    quota = ngx_palloc(cf->pool, sizeof(ngx_http_urlstore_quota_t));
+    quota = ngx_pcalloc(cf->pool, sizeof(ngx_http_urlstore_quota_t));
     if (quota == NULL) {
         return NGX_CONF_ERROR;
     }
 
-    ngx_str_set(&burst, "0");
+    size = NGX_HTTP_URLSTORE_QUOTA_SIZE;
     ngx_str_null(&zone);
 
-    if (ngx_http_urlstore_quota_args(cf, &burst, &zone) != NGX_OK) {
-        return NGX_CONF_ERROR;
+    rv = ngx_http_urlstore_quota_args(cf, &quota->burst, &zone, &size);
+
+    if (rv != NGX_CONF_OK) {
+        return rv;
     }
 
     if (us_quota_rate(ngx_http_urlstore_str(&value[2]), &rate) != 0) {
@@ -372,21 +345,19 @@ ngx_http_urlstore_quota(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
                    "\"/h\"");
     }
 
-    if (us_quota_burst(ngx_http_urlstore_str(&burst), &quota->burst) != 0) {
-        return ngx_http_urlstore_quota_invalid(cf, "burst", &burst,
-                   "a number of 0 to 1000000000");
-    }
-
     if (zone.data == NULL) {
-        size = NGX_HTTP_URLSTORE_QUOTA_SIZE;
 
-        if (ngx_http_urlstore_quota_own(cf, rate, &zone) != NGX_OK) {
+        /* that of all directives of this KEY and RATE that name none */
+
+        zone.data = ngx_pnalloc(cf->pool, sizeof("urlstore_quota  ")
+                                          + value[1].len + NGX_INT64_LEN);
+        if (zone.data == NULL) {
             return NGX_CONF_ERROR;
         }
 
-    } else if (ngx_http_urlstore_quota_named(&zone, &size) != NGX_OK) {
-        return ngx_http_urlstore_quota_invalid(cf, "zone", &zone,
-                   "NAME, or NAME:SIZE with at least 8 pages (32k)");
+        zone.len = ngx_sprintf(zone.data, "urlstore_quota %V %uL", &value[1],
+                               rate)
+                   - zone.data;
     }
 
     quota->shm_zone = ngx_http_urlstore_quota_zone(cf, &zone, size, rate);
