@@ -55,42 +55,20 @@ ngx_http_urlstore_log_refuse(ngx_http_urlstore_ctx_t *ctx, us_ship_rc_t rc,
 }
 
 
-static ngx_int_t
-ngx_http_urlstore_log_from(ngx_http_urlstore_ctx_t *ctx, us_place_t *at,
-    ngx_str_t *value)
-{
-    uint64_t         lsn;
-    us_manifest_t    m;
-    us_disk_error_t  e;
-
-    if (us_id_parse(ngx_http_urlstore_str(value), &lsn) != US_ID_OK) {
-        return ngx_http_urlstore_problem(ctx, NGX_HTTP_BAD_REQUEST, NULL,
-                                         "invalid \"from\": an LSN is "
-                                         "expected, a decimal number");
-    }
-
-    if (us_manifest_read(ctx->zone->dir->dirfd, &m, &e) != US_MANIFEST_OK) {
-        return ngx_http_urlstore_log_refuse(ctx, US_SHIP_FAILED, &e);
-    }
-
-    us_ship_from(at, &m, lsn);
-
-    return NGX_DECLINED;
-}
-
-
 /* NGX_DECLINED: *place is where to begin, NULL from nothing; else replied */
 
 static ngx_int_t
 ngx_http_urlstore_log_place(ngx_http_urlstore_ctx_t *ctx, us_place_t *at,
     us_place_t **place)
 {
+    uint64_t             lsn;
     ngx_int_t            rc;
     ngx_str_t            value, from;
+    us_manifest_t        m;
+    us_disk_error_t      e;
     ngx_http_request_t  *r;
 
     r = ctx->r;
-
     *place = NULL;
 
     rc = ngx_http_urlstore_arg(r, "at", &value);
@@ -124,9 +102,20 @@ ngx_http_urlstore_log_place(ngx_http_urlstore_ctx_t *ctx, us_place_t *at,
         return NGX_DECLINED;
     }
 
-    *place = at;
+    if (us_id_parse(ngx_http_urlstore_str(&value), &lsn) != US_ID_OK) {
+        return ngx_http_urlstore_problem(ctx, NGX_HTTP_BAD_REQUEST, NULL,
+                                         "invalid \"from\": an LSN is "
+                                         "expected, a decimal number");
+    }
 
-    return ngx_http_urlstore_log_from(ctx, at, &value);
+    if (us_manifest_read(ctx->zone->dir->dirfd, &m, &e) != US_MANIFEST_OK) {
+        return ngx_http_urlstore_log_refuse(ctx, US_SHIP_FAILED, &e);
+    }
+
+    *place = at;
+    us_ship_from(at, &m, lsn);
+
+    return NGX_DECLINED;
 }
 
 

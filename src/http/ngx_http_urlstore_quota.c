@@ -371,36 +371,6 @@ ngx_http_urlstore_quota(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 }
 
 
-/* 429, with the time after which the bucket holds no more than burst */
-
-static ngx_int_t
-ngx_http_urlstore_quota_refuse(ngx_http_urlstore_ctx_t *ctx,
-    ngx_http_urlstore_quota_t *quota, uint64_t level)
-{
-    uint64_t                         seconds;
-    ngx_http_urlstore_loc_conf_t    *ulcf;
-    ngx_http_urlstore_quota_zone_t  *zone;
-
-    ulcf = ngx_http_get_module_loc_conf(ctx->r, ngx_http_urlstore_module);
-    zone = quota->shm_zone->data;
-
-    us_tally_add(ulcf->zone->tally, US_N_QUOTA, 1);
-
-    seconds = ngx_min(us_quota_wait(level, quota->burst, zone->rate),
-                      NGX_HTTP_URLSTORE_QUOTA_WAIT);
-
-    ngx_http_urlstore_retry_after(ctx, seconds);
-
-    return ngx_http_urlstore_fault(ctx, NGX_HTTP_TOO_MANY_REQUESTS,
-                                   "over the quota of new URLs: the client's "
-                                   "bucket holds %uL, drains at %V and admits "
-                                   "requests at %uL or less; retry in %uL "
-                                   "seconds",
-                                   us_quota_urls(level), &zone->rate_text,
-                                   us_quota_urls(quota->burst), seconds);
-}
-
-
 /* NGX_DECLINED: an empty key has no quota, as in limit_req */
 
 static ngx_int_t
@@ -431,7 +401,7 @@ ngx_http_urlstore_quota_client(ngx_http_request_t *r,
 ngx_int_t
 ngx_http_urlstore_quota_test(ngx_http_urlstore_ctx_t *ctx)
 {
-    uint64_t                         level, tag;
+    uint64_t                         level, tag, seconds;
     ngx_int_t                        rc;
     ngx_http_urlstore_quota_t       *quota;
     ngx_http_urlstore_loc_conf_t    *ulcf;
@@ -464,7 +434,22 @@ ngx_http_urlstore_quota_test(ngx_http_urlstore_ctx_t *ctx)
         return NGX_DECLINED;
     }
 
-    return ngx_http_urlstore_quota_refuse(ctx, quota, level);
+    /* Retry-After: the time after which the bucket holds no more than burst */
+
+    us_tally_add(ulcf->zone->tally, US_N_QUOTA, 1);
+
+    seconds = ngx_min(us_quota_wait(level, quota->burst, zone->rate),
+                      NGX_HTTP_URLSTORE_QUOTA_WAIT);
+
+    ngx_http_urlstore_retry_after(ctx, seconds);
+
+    return ngx_http_urlstore_fault(ctx, NGX_HTTP_TOO_MANY_REQUESTS,
+                                   "over the quota of new URLs: the client's "
+                                   "bucket holds %uL, drains at %V and admits "
+                                   "requests at %uL or less; retry in %uL "
+                                   "seconds",
+                                   us_quota_urls(level), &zone->rate_text,
+                                   us_quota_urls(quota->burst), seconds);
 }
 
 

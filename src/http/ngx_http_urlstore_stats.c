@@ -127,34 +127,26 @@ ngx_http_urlstore_stats_handler(ngx_http_urlstore_ctx_t *ctx)
 }
 
 
-static void
-ngx_http_urlstore_stats_endpoints(ngx_http_request_t *r, us_figures_t *f)
+ngx_int_t
+ngx_http_urlstore_metrics_handler(ngx_http_urlstore_ctx_t *ctx)
 {
-    ngx_uint_t                           i;
-    ngx_http_urlstore_main_conf_t       *umcf;
-    const ngx_http_urlstore_endpoint_t  *ep;
+    ngx_str_t                      *name;
+    ngx_uint_t                      i;
+    us_figures_t                    f;
+    ngx_http_urlstore_main_conf_t  *umcf;
 
-    umcf = ngx_http_get_module_main_conf(r, ngx_http_urlstore_module);
+    ngx_http_urlstore_stats_look(ctx, &f, US_N);
+    ngx_str_set(&ctx->type, "text/plain; version=0.0.4; charset=utf-8");
 
-    ep = umcf->endpoints;
+    umcf = ngx_http_get_module_main_conf(ctx->r, ngx_http_urlstore_module);
 
     for (i = 0; i < NGX_HTTP_URLSTORE_ENDPOINTS; i++) {
 
         /* an empty label would be none */
 
-        f->endpoints[i] = ep[i].name.len ? (char *) ep[i].name.data : "page";
+        name = (ngx_str_t *) &umcf->endpoints[i].name;
+        f.endpoints[i] = name->len ? (char *) name->data : "page";
     }
-}
-
-
-ngx_int_t
-ngx_http_urlstore_metrics_handler(ngx_http_urlstore_ctx_t *ctx)
-{
-    us_figures_t  f;
-
-    ngx_http_urlstore_stats_look(ctx, &f, US_N);
-    ngx_http_urlstore_stats_endpoints(ctx->r, &f);
-    ngx_str_set(&ctx->type, "text/plain; version=0.0.4; charset=utf-8");
 
     return ngx_http_urlstore_stats(ctx, &f, us_figures_metrics);
 }
