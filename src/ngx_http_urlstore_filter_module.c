@@ -554,6 +554,12 @@ ngx_http_urlstore_filter_claims(ngx_http_urlstore_ctx_t *ctx, const char *what,
 static ngx_int_t
 ngx_http_urlstore_filter_batch(ngx_http_urlstore_batch_t *batch)
 {
+    if (batch->answers.set) {
+        return ngx_http_urlstore_problem(batch->ctx, NGX_HTTP_BAD_REQUEST, NULL,
+                                         "\"set\" is not allowed: a filter "
+                                         "has no ids");
+    }
+
     return batch->answers.sites
            ? ngx_http_urlstore_problem(batch->ctx, NGX_HTTP_BAD_REQUEST, NULL,
                                        "\"sites\" is not allowed: a filter "

@@ -162,6 +162,7 @@ static ngx_command_t  ngx_http_urlstore_commands[] = {
     ngx_http_urlstore_endpoint_command("prefix", NULL),
     ngx_http_urlstore_endpoint_command("log", NULL),
     ngx_http_urlstore_endpoint_command("site", NULL),
+    ngx_http_urlstore_endpoint_command("set", NULL),
     ngx_http_urlstore_endpoint_command("mark", NULL),
     ngx_http_urlstore_endpoint_command("claim", NULL),
     ngx_http_urlstore_endpoint_command("normalize", NULL),

@@ -28,7 +28,10 @@
     X(UNKNOWN, "unknown")                                                     \
     X(DELETED, "deleted")                                                     \
     X(DAMAGED, "damaged")             /* of a list of ids */                  \
-    X(UNAVAILABLE, "unavailable")     /* of a cluster: no shard said so */
+    X(UNAVAILABLE, "unavailable")     /* of a cluster: no shard said so */    \
+    X(IN, "in")                       /* a set: put in, was in, taken out */  \
+    X(WAS, "was")                                                             \
+    X(OUT, "out")
 
 
 #define US_ANSWER_CONSTANT(name, word)  US_ANSWER_##name,

@@ -134,7 +134,7 @@ is(json($r->{body})->{next_id}, undef, '  which has no next_id');
 $r = $t->post('/mark/other', "$id[4]\n");
 is($r->{status}, 404, 'a mark that is not declared');
 like(json($r->{body})->{detail}, qr/"other"/, '  as the shard says');
-is($t->post("/mark/$_", "$id[4]\n")->{status}, 404, '  a name that is escaped')
+is($t->post("/mark/$_", "$id[4]\n")->{status}, 400, '  a name that is escaped')
     for '%2F%3Fclear', 'queued%3Fclear%3D1';
 
 

@@ -106,7 +106,7 @@ is_deeply((list("/urls?deleted=1"))[0],
 like((list('/urls?times=1&limit=1'))[0][0], qr/^\d+\t\S+\t\d{10}$/, 'times');
 
 my $r = $t->get('/urls?mark=other');
-is($r->{status}, 400, 'a mark that is not declared');
+is($r->{status}, 404, 'a mark that is not declared');
 like(json($r->{body})->{detail}, qr/"other"/, '  as the shard says');
 $r = $t->get('/urls?new_sites=1');
 is($r->{status}, 400, 'sites are divided, too');

@@ -246,8 +246,8 @@ CONF
 
 # --- arguments that are not there
 
-for ([ 'GET', '/in/urls?form=5', 'form', 'from cursor limit site prefix mark '
-        . 'older new_sites deleted times summary' ],
+for ([ 'GET', '/in/urls?form=5', 'form', 'from cursor limit site prefix set '
+        . 'mark older new_sites deleted times summary' ],
     [ 'GET', '/in/urls?from=0&Limit=5', 'Limit', 'from' ],
     [ 'POST', '/in/add?sumary=1', 'sumary', 'url base' ],
     [ 'POST', '/in/seen?id=1', 'id', 'url base' ],
@@ -258,6 +258,9 @@ for ([ 'GET', '/in/urls?form=5', 'form', 'from cursor limit site prefix mark '
     [ 'GET', '/in/prefix?u=x', 'u', 'url base' ],
     [ 'GET', '/in/site/a.test?urls=1', 'urls', 'none' ],
     [ 'POST', '/in/mark/m?sites=1', 'sites', 'url id base brief summary' ],
+    [ 'POST', '/in/set/m?clear=1', 'clear',
+        'url id base brief summary remove' ],
+    [ 'DELETE', '/in/set/m?x=1', 'x', 'none' ],
     [ 'GET', '/in/normalize?url=x&explian=1', 'explian', 'url base profile' ],
     [ 'GET', '/in/health?x=1', 'x', 'write' ],
     [ 'GET', '/in/stats?x=1', 'x', 'none' ],

@@ -88,6 +88,8 @@ my %zone = (
     www => [ 'first, keep or strip', 'x', '' ],
     schemes => [ 'keep or first', 'x', '' ],
     sites => [ 'on or off', 'x', '' ],
+    sets => [ 'a number up to 65535', 'x', '', '65536', '-1' ],
+    sets_create => [ 'put or auto', 'x', '' ],
     huge => [ 'on or off', 'x', '' ],
     mode => [ 'store or lookup', 'x', '' ],
     path => [ 'a directory', '' ],
@@ -146,10 +148,10 @@ refused(@$_) for
     [ 'urlstore_zone u 32m www=keep www=first;',
         'duplicate parameter "www" of urlstore_zone "u"' ],
     [ 'urlstore_zone u 32m foo=1;', 'invalid parameter "foo=1" of '
-        . 'urlstore_zone "u": allowed are profile, www, schemes, marks, sites, '
-        . 'revisit, huge, path, sync, follow, replicate, replicas, lease, '
-        . 'takeover, stale, base, mode, snapshot, scrub, cluster, shard, '
-        . 'node' ],
+        . 'urlstore_zone "u": allowed are profile, www, schemes, marks, sets, '
+        . 'sets_create, sites, revisit, huge, path, sync, follow, replicate, '
+        . 'replicas, lease, takeover, stale, base, mode, snapshot, scrub, '
+        . 'cluster, shard, node' ],
     [ 'urlstore_filter u 32m capacity=1 error=.1 marks=a;',
         'invalid parameter "marks=a" of urlstore_filter "u": allowed are '
         . 'capacity, error, path, unclean, profile, www' ],

@@ -98,7 +98,7 @@ for (@forms) {
 
 $r = $t->post('/mark/done', "0\n", key('mark'));
 is($r->{status}, 200, 'a mark');
-ok(!exists $r->{headers}{'idempotency-status'}, '  has no use for a key');
+is($r->{headers}{'idempotency-status'}, 'repeated', '  with a key');
 is($t->post('/mark/done', "0\n", key('mark'))->{body}, $r->{body}, '  again');
 is($t->request('DELETE', '/url/0', undef, key('del'))->{status}, 204,
     'a delete') for 1, 2;

@@ -197,8 +197,9 @@ is_deeply($r->{results}, [{ id => 0, url => 'http://a.com/' },
 is_deeply([map { $r->{$_} } qw(next more)], routed()
     ? [undef, JSON::PP::true] : [2, undef], '  where it goes on');
 is($t->get("/urls?$_")->{status}, 400, $_)
-    for 'from=x', 'limit=0', 'limit=x', 'mark=nope', 'from=-1',
+    for 'from=x', 'limit=0', 'limit=x', 'mark=nope,x', 'from=-1',
     'from=99999999999999999999';
+is($t->get('/urls?mark=nope')->{status}, 404, 'no such mark');
 is($t->request('HEAD', '/urls')->{status}, 200, 'HEAD');
 
 # --- /prefix

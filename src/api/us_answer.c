@@ -24,7 +24,8 @@ us_answer_of(us_store_status_t status)
         [US_DAMAGED] = US_ANSWER_DAMAGED,
         [US_DUE] = US_ANSWER_DUE,
         [US_MOVED] = US_ANSWER_UNAVAILABLE,
-        [US_FENCED] = US_ANSWER_FULL
+        [US_FENCED] = US_ANSWER_FULL,
+        [US_GONE] = US_ANSWER_FULL
     };
 
     return answers[status];
@@ -73,6 +74,12 @@ us_answer_line(uint8_t *p, const us_answers_t *a,
     if (a->times) {
         *p++ = '\t';
         p = rec->claimed ? us_put_u64(p, rec->claimed) : us_put(p, "-");
+    }
+
+    if (a->stored) {
+        *p++ = '\t';
+        p = rec->stored ? us_put_str(p, us_answer_words[rec->stored])
+                        : us_put(p, "-");
     }
 
     if (a->only_new && !a->single) {
@@ -150,6 +157,12 @@ us_answer_object(uint8_t *p, us_answers_t *a, const us_answer_record_t *rec,
     if (a->times && us_answer_known(rec->answer)) {
         p = us_put(p, ",\"time\":");
         p = rec->claimed ? us_put_u64(p, rec->claimed) : us_put(p, "null");
+    }
+
+    if (a->set && rec->stored) {
+        p = us_put(p, ",\"stored\":\"");
+        p = us_put_str(p, us_answer_words[rec->stored]);
+        *p++ = '"';
     }
 
     if (a->only_new && !a->single) {
@@ -237,6 +250,11 @@ us_answer_end(uint8_t *p, const us_answers_t *a)
         US_ANSWER_NONE
     };
 
+    static const uint8_t  ids[] = {
+        US_ANSWER_IN, US_ANSWER_WAS, US_ANSWER_OUT, US_ANSWER_UNSEEN,
+        US_ANSWER_UNKNOWN, US_ANSWER_DELETED, US_ANSWER_NONE
+    };
+
     static const uint8_t  claims[] = {
         US_ANSWER_CLAIMED, US_ANSWER_UNKNOWN, US_ANSWER_DELETED,
         US_ANSWER_NONE
@@ -249,7 +267,7 @@ us_answer_end(uint8_t *p, const us_answers_t *a)
     p = us_put(p, a->format == US_FORMAT_TEXT ? "#"
                   : a->format == US_FORMAT_JSON ? "]" : "{");
 
-    answers = a->claims ? claims : a->marks ? marks : urls;
+    answers = a->claims ? claims : a->marks ? marks : a->ids ? ids : urls;
 
     for (i = 0; answers[i] != US_ANSWER_NONE; i++) {
 

@@ -1,8 +1,8 @@
 
 /*
- * The answers of /add, /seen, /mark and /claim, an item each:
+ * The answers of /add, /seen, /set, /mark and /claim, an item each:
  *
- *     text     ID STATUS URL [site-...] [TIME] [INDEX], tabs between
+ *     text     ID STATUS URL [site-...] [TIME] [STORED] [INDEX], tabs between
  *     JSON     {"results": [{"id", "status", "url", ...}, ...], "new", ...}
  *     NDJSON   {"id", "status", "url", ...} a line
  *
@@ -42,6 +42,7 @@ typedef struct {
     uint8_t          answer;
     uint8_t          text;            /* us_answer_text_t */
     uint8_t          new_site;
+    uint8_t          stored;          /* with a set: the store's, or NONE */
 } us_answer_record_t;
 
 
@@ -66,6 +67,9 @@ typedef struct {
     unsigned         unseen_sites:1;  /* of unseen URLs as well */
     unsigned         single:1;        /* one item: one object */
     unsigned         marks:1;         /* the summary is that of /mark */
+    unsigned         ids:1;           /* the same of /set/NAME */
+    unsigned         set:1;           /* the status is about one */
+    unsigned         stored:1;        /* a column has the store's, too */
     unsigned         claims:1;        /* the same of /claim */
     unsigned         older:1;         /* the summary counts `due` */
     unsigned         times:1;         /* of the last claims */

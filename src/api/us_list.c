@@ -186,6 +186,63 @@ us_list_next(uint8_t *p, const us_list_t *list, uint64_t next, int wanted)
 }
 
 
+uint8_t *
+us_list_set(uint8_t *p, us_format_t format, const us_store_set_info_t *set)
+{
+    if (format == US_FORMAT_TEXT) {
+        return us_json_printf(p, "%V\t%u\t%u\t%u\t%u\n", set->name,
+                              set->members, set->bytes, set->created,
+                              set->asked);
+    }
+
+    p = us_json_printf(p, "{\"name\":\"%V\",\"members\":%u,\"bytes\":%u",
+                       set->name, set->members, set->bytes);
+    p = set->created ? us_json_printf(p, ",\"created\":%u", set->created)
+                     : us_put(p, ",\"created\":null");
+
+    return us_json_printf(p, ",\"asked\":%u}%s", set->asked,
+                          format == US_FORMAT_NDJSON ? "\n" : "");
+}
+
+
+int
+us_list_set_read(us_str_t *text, us_store_set_info_t *set)
+{
+    size_t          i;
+    us_str_t        column;
+    const uint8_t  *end;
+
+    uint64_t *const  numbers[] = {
+        &set->members, &set->bytes, &set->created, &set->asked
+    };
+
+    for (i = 0; i < 5; i++) {
+        end = text->len ? memchr(text->data, i < 4 ? '\t' : '\n', text->len)
+                        : NULL;
+        if (end == NULL) {
+            return 0;
+        }
+
+        column = (us_str_t) { end - text->data, text->data };
+        text->data += column.len + 1;
+        text->len -= column.len + 1;
+
+        if (i == 0) {
+            set->name = column;
+
+            if (!us_conf_is_set(column)) {
+                return 0;
+            }
+
+        } else if (us_id_parse(column, numbers[i - 1]) != US_ID_OK) {
+            return 0;
+        }
+    }
+
+    return 1;
+}
+
+
 uint64_t
 us_select_next(us_store_t *s, const us_select_t *select, uint64_t from,
     uint64_t to)

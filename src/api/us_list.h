@@ -74,6 +74,19 @@ uint8_t *us_list_next(uint8_t *p, const us_list_t *list, uint64_t next,
     int wanted);
 
 
+/*
+ * A set: {"name", "members", "bytes", "created", "asked"}, or these in columns.
+ * With a comma before it, in a list.
+ */
+#define US_LIST_SET  (US_STORE_SET_LEN + 160)
+
+uint8_t *us_list_set(uint8_t *p, us_format_t format,
+    const us_store_set_info_t *set);
+
+/* reads the columns of a set; 1: text was a line of one */
+int us_list_set_read(us_str_t *text, us_store_set_info_t *set);
+
+
 /* which URLs are wanted; zero: all that were not deleted */
 
 typedef struct {

@@ -232,6 +232,16 @@ us_scatter_begin(us_scatter_t *s, us_scatter_item_t *item)
 }
 
 
+/* whether a shard has the URL of an item: it may be in no set */
+
+static int
+us_scatter_hit(const us_scatter_item_t *item)
+{
+    return item->status == US_ANSWER_SEEN || item->status == US_ANSWER_DUE
+           || item->stored == US_ANSWER_SEEN;
+}
+
+
 /* the URL has an id, and its shard is asked by that */
 
 static int
@@ -253,22 +263,28 @@ us_scatter_settle(us_scatter_t *s, us_scatter_item_t *item)
 {
     unsigned  owner;
 
-    if (s->action == US_SCATTER_BY_ID
-        && (item->status == US_ANSWER_SEEN || item->status == US_ANSWER_DUE))
-    {
+    if (s->action == US_SCATTER_BY_ID && us_scatter_hit(item)) {
         return us_scatter_found(s, item);
     }
 
-    if (item->status == US_ANSWER_DUE && s->action == US_SCATTER_ADD) {
-
-        /* the shard that has the URL claims it; it may be claimed by now */
+    if (s->action == US_SCATTER_ADD && us_scatter_hit(item)
+        && item->status != US_ANSWER_SEEN)
+    {
+        /*
+         * the shard that has the URL claims it, or puts it into the set; that
+         * may be done by now
+         */
 
         item->stage = US_STAGE_LAST;
         item->status = US_ANSWER_NONE;
+        item->stored = US_ANSWER_NONE;
         return 0;
     }
 
-    if (item->status == US_ANSWER_UNSEEN || item->status == US_ANSWER_NONE) {
+    if (!us_scatter_hit(item)
+        && (item->status == US_ANSWER_UNSEEN
+            || item->status == US_ANSWER_NONE))
+    {
 
         if (item->stage == US_STAGE_ASK && s->map->slots[item->slot].nformer) {
 
@@ -545,12 +561,16 @@ us_scatter_fits(const us_scatter_t *s, const us_lane_t *lane,
     case US_ANSWER_NEW:
     case US_ANSWER_SEEN:
     case US_ANSWER_DUE:
-        return line->id != US_WIRE_NO_ID
-               && line->id >> US_SHARD_SHIFT
-                  == s->map->shards[lane->shard].number
-               && line->text.len <= US_URL_MAX;
+        break;
 
     case US_ANSWER_UNSEEN:
+
+        if (line->stored == US_ANSWER_SEEN) {
+            break;
+        }
+
+        /* fall through */
+
     case US_ANSWER_FULL:
         return line->text.len <= US_URL_MAX;
 
@@ -562,6 +582,10 @@ us_scatter_fits(const us_scatter_t *s, const us_lane_t *lane,
     default:
         return 0;
     }
+
+    return line->id != US_WIRE_NO_ID
+           && line->id >> US_SHARD_SHIFT == s->map->shards[lane->shard].number
+           && line->text.len <= US_URL_MAX;
 }
 
 
@@ -600,6 +624,7 @@ us_scatter_take(const us_scatter_t *s, us_scatter_item_t *item,
     item->id = line->id;
     item->time = line->time;
     item->site = line->site;
+    item->stored = line->stored;
     item->text = line->text;
 }
 
@@ -639,12 +664,12 @@ us_scatter_asked(us_scatter_t *s, us_scatter_item_t *item,
 {
     item->known |= (line->site == US_WIRE_SITE_KNOWN);
 
-    switch (line->status) {
+    switch (line->stored == US_ANSWER_SEEN ? US_ANSWER_SEEN : line->status) {
 
     case US_ANSWER_SEEN:
     case US_ANSWER_DUE:
 
-        if (item->status != US_ANSWER_SEEN && item->status != US_ANSWER_DUE) {
+        if (!us_scatter_hit(item)) {
             us_scatter_take(s, item, lane, line);
         }
 

@@ -24,7 +24,7 @@
  *                         to the owner in the third round, if all of them
  *                         have answered, and nobody had the URL
  *
- * What is done by id (marks, claims, id -> URL) goes to the shard of the id.  A
+ * What is done by id (sets, claims, id -> URL) goes to the shard of the id.  A
  * URL is looked up first, as above, and then it has an id or is `unknown`.
  *
  * A shard that does not answer has not denied: without a hit the item is
@@ -99,6 +99,7 @@ typedef struct {
     uint8_t              status;      /* us_answer_t */
     uint8_t              stage;       /* us_stage_t */
     uint8_t              site;        /* us_wire_site_t */
+    uint8_t              stored;      /* with a set: us_answer_t, or NONE */
     unsigned             moved:1;     /* unavailable: a shard does not own it */
     unsigned             spelled:1;   /* a former owner knows its site */
     unsigned             known:1;     /* so does any of those asked */

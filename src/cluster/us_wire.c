@@ -24,6 +24,7 @@ us_wire_begin(us_wire_cursor_t *c, us_str_t text, us_wire_line_t *line)
     c->ended = 0;
 
     line->site = US_WIRE_NO_SITE;
+    line->stored = US_ANSWER_NONE;
     line->time = 0;
 }
 
@@ -211,6 +212,21 @@ us_wire_line(us_str_t text, us_wire_columns_t columns, us_wire_line_t *line)
             || !us_wire_or_none(column, 0, &line->time)))
     {
         return 0;
+    }
+
+    if (columns.stored) {
+
+        if (!us_wire_word(&c, &column)) {
+            return 0;
+        }
+
+        line->stored = us_answer_parse(column);
+
+        if (line->stored == US_ANSWER_NONE
+            && us_str_compare(column, us_string("-")) != 0)
+        {
+            return 0;
+        }
     }
 
     return c.ended ? (size_t) (c.p - text.data) : 0;

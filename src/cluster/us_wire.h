@@ -2,7 +2,7 @@
 /*
  * What a shard answers to a router: the text replies of docs/api.md, read back.
  *
- *     ID  STATUS  URL or reason  [site-...]  [TIME]     tabs between
+ *     ID  STATUS  URL or reason  [site-...]  [TIME]  [STORED]
  *     ...
  *     # new=1 seen=0 ... next_id=7 epoch=1              the summary
  *
@@ -41,6 +41,7 @@ typedef enum {
 typedef struct {
     unsigned          sites:1;
     unsigned          times:1;
+    unsigned          stored:1;
     unsigned          urls:1;         /* of /urls: no status after "-" */
     unsigned          same:1;         /* "=": the URL is as it was sent */
 } us_wire_columns_t;
@@ -48,6 +49,7 @@ typedef struct {
 
 typedef struct {
     us_answer_t       status;
+    us_answer_t       stored;         /* or US_ANSWER_NONE */
     us_wire_site_t    site;
     uint64_t          id;             /* or US_WIRE_NO_ID */
     uint64_t          time;           /* s since 1970; 0: none */

@@ -1,7 +1,8 @@
 
 /*
- * The answers of /add, /seen, /mark and /claim, in order of the input: recorded
- * while the body is read, and written when it has ended (api/us_answer.h).
+ * The answers of /add, /seen, /set, /mark and /claim, in order of the input:
+ * recorded while the body is read, and written when it has ended
+ * (api/us_answer.h).
  *
  *     record   | us_answer_record_t | URL or reason | ref |
  *
@@ -33,8 +34,31 @@ ngx_http_urlstore_answer_of(ngx_http_urlstore_batch_t *batch,
                ? US_ANSWER_REJECTED : US_ANSWER_INVALID;
     }
 
-    status = ngx_http_urlstore_of_ids(batch->action) ? e->status
-                                                     : e->item->status;
+    if (ngx_http_urlstore_of_ids(batch->action)) {
+        status = e->status;
+
+        switch (status) {
+
+        case US_NEW:
+            return batch->answers.marks ? US_ANSWER_SET : US_ANSWER_IN;
+
+        case US_SEEN:
+            return batch->answers.marks ? US_ANSWER_SET : US_ANSWER_WAS;
+
+        case US_OK:
+            return batch->action == NGX_HTTP_URLSTORE_CLAIM ? US_ANSWER_CLAIMED
+                   : batch->answers.marks ? US_ANSWER_CLEAR : US_ANSWER_OUT;
+
+        case US_UNSEEN:
+            return batch->answers.marks ? US_ANSWER_CLEAR : US_ANSWER_UNSEEN;
+
+        default:
+            break;
+        }
+
+    } else {
+        status = e->item->status;
+    }
 
     switch (status) {
 
@@ -47,10 +71,6 @@ ngx_http_urlstore_answer_of(ngx_http_urlstore_batch_t *batch,
         batch->ctx->negative = 1;
         return US_ANSWER_UNKNOWN;
 
-    case US_OK:
-        return batch->action == NGX_HTTP_URLSTORE_CLAIM ? US_ANSWER_CLAIMED
-               : batch->clear ? US_ANSWER_CLEAR : US_ANSWER_SET;
-
     default:
         return us_answer_of(status);
     }
@@ -58,9 +78,18 @@ ngx_http_urlstore_answer_of(ngx_http_urlstore_batch_t *batch,
 
 
 static uint64_t
-ngx_http_urlstore_answer_id(ngx_http_urlstore_entry_t *e, ngx_uint_t answer)
+ngx_http_urlstore_answer_id(ngx_http_urlstore_batch_t *batch,
+    ngx_http_urlstore_entry_t *e, ngx_uint_t answer)
 {
     switch (answer) {
+
+    case US_ANSWER_UNSEEN:
+
+        /* it is not in the set, and may be in the store */
+
+        return batch->answers.ids ? e->id
+               : batch->answers.set && e->item->stored == US_SEEN
+               ? e->item->id : US_STORE_NO_ID;
 
     case US_ANSWER_NEW:
     case US_ANSWER_SEEN:
@@ -70,6 +99,9 @@ ngx_http_urlstore_answer_id(ngx_http_urlstore_entry_t *e, ngx_uint_t answer)
     case US_ANSWER_CLAIMED:
     case US_ANSWER_SET:
     case US_ANSWER_CLEAR:
+    case US_ANSWER_IN:
+    case US_ANSWER_WAS:
+    case US_ANSWER_OUT:
     case US_ANSWER_DELETED:
         return e->id;
 
@@ -105,7 +137,10 @@ ngx_http_urlstore_answer_record(ngx_http_urlstore_batch_t *batch,
     }
 
     rec.id = ngx_http_urlstore_id(batch->ctx->zone,
-                                  ngx_http_urlstore_answer_id(e, answer));
+                               ngx_http_urlstore_answer_id(batch, e, answer));
+    rec.stored = batch->answers.set && e->item
+                 && (us_answer_known(answer) || answer == US_ANSWER_UNSEEN)
+                 ? us_answer_of(e->item->stored) : US_ANSWER_NONE;
     rec.index = batch->ctx->processed;
     rec.ref_len = e->ref.len;
     rec.answer = answer;
@@ -140,16 +175,14 @@ ngx_http_urlstore_answer_record(ngx_http_urlstore_batch_t *batch,
 
         rec.text = US_ANSWER_NO_TEXT;
 
-        if (answer == US_ANSWER_SET || answer == US_ANSWER_CLEAR
-            || answer == US_ANSWER_CLAIMED)
-        {
+        if (rec.id != US_STORE_NO_ID && answer != US_ANSWER_DELETED) {
             rec.text = US_ANSWER_LOOK_UP;
             batch->long_reply |= (batch->ctx->processed != 0);
         }
 
     } else {
 
-        if (batch->ctx->zone->store
+        if (batch->ctx->zone->store && rec.id == US_STORE_NO_ID
             && (answer == US_ANSWER_UNSEEN
                 || answer == US_ANSWER_FULL
                 || answer == US_ANSWER_UNKNOWN))
@@ -246,6 +279,11 @@ void
 ngx_http_urlstore_answer_count(ngx_http_urlstore_batch_t *batch)
 {
     ngx_uint_t  i;
+
+    if (batch->answers.set && batch->ctx->set.number) {
+        us_store_set_asked(batch->ctx->zone->store, batch->ctx->set,
+                           batch->ctx->processed);
+    }
 
     if (batch->answers.claims) {
         us_tally_add(batch->ctx->zone->tally, US_N_CLAIMS,

@@ -1,7 +1,8 @@
 /*
  * Query arguments: which of them there may be (api/us_request.h), and their
  * values.  Those of claims, older=DURATION, times=1 and at=TIME, are of a zone
- * that keeps claims (revisit=UNIT).  The rule is in store/us_claims.c.
+ * that keeps claims (revisit=UNIT).  The rule is in store/us_claims.c.  The set
+ * that a request names, by set=NAME or in its path.
  */
 
 
@@ -253,4 +254,147 @@ ngx_http_urlstore_claim_time(ngx_http_urlstore_ctx_t *ctx, ngx_uint_t clear,
                                      ngx_min(value.len,
                                              NGX_HTTP_URLSTORE_SHOWN),
                                      value.data);
+}
+
+
+ngx_int_t
+ngx_http_urlstore_set_make(ngx_http_urlstore_ctx_t *ctx)
+{
+    uint64_t                   lsn;
+    ngx_uint_t                 most;
+    us_store_t                *store;
+    us_store_conf_t            conf;
+    us_store_status_t          status;
+    ngx_http_urlstore_zone_t  *zone;
+
+    zone = ctx->zone;
+    store = zone->store;
+
+    ngx_http_urlstore_clock(zone);
+    us_store_conf(store, &conf);
+    most = zone->sets + conf.nmarks;
+
+    status = us_store_set_make(store, ngx_http_urlstore_str(&ctx->set_name),
+                               most, &ctx->set, &lsn);
+
+    switch (status) {
+
+    case US_NEW:
+    case US_SEEN:
+        ctx->made = (status == US_NEW);
+        ctx->wrote |= ctx->made;
+        ctx->lsn = ngx_max(ctx->lsn, lsn);
+        return NGX_OK;
+
+    case US_BUSY:
+        return NGX_BUSY;
+
+    case US_FENCED:
+        return ngx_http_urlstore_fault(ctx, NGX_HTTP_SERVICE_UNAVAILABLE,
+                                       "this node is not the primary any more");
+
+    default: /* US_FULL */
+
+        if (us_store_sets(store) >= most) {
+            return ngx_http_urlstore_fault(ctx, NGX_HTTP_CONFLICT,
+                                           "the zone has %ui sets, and is "
+                                           "allowed no more (sets=N of "
+                                           "urlstore_zone)", zone->sets);
+        }
+
+        return conf.sets
+               ? ngx_http_urlstore_fault(ctx, NGX_HTTP_INSUFFICIENT_STORAGE,
+                                         "the zone is full, it has no room "
+                                         "for another set")
+               : ngx_http_urlstore_fault(ctx, NGX_HTTP_SERVICE_UNAVAILABLE,
+                                         "sets are being added");
+    }
+}
+
+
+ngx_int_t
+ngx_http_urlstore_set_begin(ngx_http_urlstore_ctx_t *ctx)
+{
+    ngx_int_t                  rc;
+    ngx_str_t                 *name;
+    ngx_uint_t                 by_path;
+    ngx_http_urlstore_zone_t  *zone;
+
+    zone = ctx->zone;
+    name = &ctx->set_name;
+
+    by_path = ctx->endpoint->flags & NGX_HTTP_URLSTORE_OF_SET;
+
+    if (name->data == NULL && by_path) {
+        *name = ctx->tail;
+
+        if (ctx->r->method == NGX_HTTP_DELETE) {
+
+            /* NAME/ID */
+
+            ctx->tail.data = ngx_strlchr(name->data, name->data + name->len,
+                                         '/');
+            ctx->tail.len = 0;
+
+            if (ctx->tail.data
+                && ctx->tail.data + 1 < name->data + name->len)
+            {
+                ctx->tail.data++;
+                ctx->tail.len = name->data + name->len - ctx->tail.data;
+                name->len -= ctx->tail.len + 1;
+            }
+        }
+
+    } else if (name->data == NULL) {
+        rc = ngx_http_urlstore_arg(ctx->r, "set", name);
+
+        if (rc == NGX_DECLINED) {
+            rc = ngx_http_urlstore_arg(ctx->r, "mark", name);
+        }
+
+        if (rc == NGX_ERROR) {
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
+
+        if (rc == NGX_OK && name->data[0] == '!'
+            && (ctx->endpoint->flags & NGX_HTTP_URLSTORE_LISTS))
+        {
+            ctx->outside = 1;
+            name->data++;
+            name->len--;
+        }
+    }
+
+    if (name->data == NULL || (by_path && name->len == 0)) {
+        return ctx->handler(ctx);
+    }
+
+    if (!us_conf_is_set(ngx_http_urlstore_str(name))) {
+        return ngx_http_urlstore_problem(ctx, NGX_HTTP_BAD_REQUEST, NULL,
+                                         "invalid name of a set \"%*s\"; 1 to "
+                                         "%d letters, digits and _ - . : are "
+                                         "expected",
+                                         ngx_min(name->len, 100), name->data,
+                                         US_STORE_SET_LEN);
+    }
+
+    /* the shards know the sets; a filter has none */
+
+    if (zone->store == NULL) {
+        return ctx->handler(ctx);
+    }
+
+    ctx->set = us_store_set(zone->store, ngx_http_urlstore_str(name));
+
+    /* with sets_create=auto, none is an empty one, until something is put in */
+
+    if (ctx->set.number == 0 && ctx->r->method != NGX_HTTP_PUT
+        && !(zone->sets_auto
+             && !(by_path && (ctx->r->method & (NGX_HTTP_GET|NGX_HTTP_HEAD
+                                           |NGX_HTTP_DELETE)))))
+    {
+        return ngx_http_urlstore_set_none(ctx);
+    }
+
+    return ctx->handler(ctx);
 }

@@ -1,7 +1,7 @@
 
 /*
- * A request of /add, /seen, /mark or /claim: its options, its loop, its end.
- * How its items go is at the head of ngx_http_urlstore_batch.h.
+ * A request of /add, /seen, /set, /mark or /claim: its options, its loop, its
+ * end.  How its items go is at the head of ngx_http_urlstore_batch.h.
  */
 
 
@@ -27,37 +27,42 @@ ngx_http_urlstore_add_handler(ngx_http_urlstore_ctx_t *ctx)
         return rc;
     }
 
-    return ngx_http_urlstore_batch(ctx, NGX_HTTP_URLSTORE_ADD, 0, 0);
+    return ngx_http_urlstore_batch(ctx, NGX_HTTP_URLSTORE_ADD, 0);
 }
 
 
 ngx_int_t
 ngx_http_urlstore_seen_handler(ngx_http_urlstore_ctx_t *ctx)
 {
-    return ngx_http_urlstore_batch(ctx, NGX_HTTP_URLSTORE_SEEN, 0, 0);
+    return ngx_http_urlstore_batch(ctx, NGX_HTTP_URLSTORE_SEEN, 0);
 }
 
 
-/* POST and DELETE /mark/NAME: one-bit marks of ids and URLs */
+/*
+ * POST /set/NAME, and DELETE with an ID; /mark/NAME is the same in words of its
+ * own.
+ */
 
 ngx_int_t
-ngx_http_urlstore_mark_handler(ngx_http_urlstore_ctx_t *ctx)
+ngx_http_urlstore_set_batch(ngx_http_urlstore_ctx_t *ctx)
 {
-    int       mark;
-    us_str_t  name;
+    ngx_uint_t                clear, mark;
 
-    name.data = ctx->tail.data;
-    name.len = ctx->tail.len;
 
-    mark = us_store_mark_number(ctx->zone->store, name);
+    mark = ctx->endpoint->flags & NGX_HTTP_URLSTORE_OF_MARK;
 
-    if (mark == -1) {
-        return ngx_http_urlstore_mark_none(ctx, NGX_HTTP_NOT_FOUND, name);
+    if (ctx->r->method != NGX_HTTP_POST && !mark && ctx->tail.len == 0) {
+        return NGX_DECLINED;
     }
 
-    return ngx_http_urlstore_batch(ctx, NGX_HTTP_URLSTORE_MARK, mark,
-                                   ctx->r->method == NGX_HTTP_DELETE
-                                   || ngx_http_urlstore_flag(ctx->r, "clear"));
+    if (ctx->r->method & (NGX_HTTP_GET|NGX_HTTP_HEAD|NGX_HTTP_PUT)) {
+        return NGX_DECLINED;
+    }
+
+    clear = ctx->r->method == NGX_HTTP_DELETE
+            || ngx_http_urlstore_flag(ctx->r, mark ? "clear" : "remove");
+
+    return ngx_http_urlstore_batch(ctx, NGX_HTTP_URLSTORE_SET, clear);
 }
 
 
@@ -75,7 +80,7 @@ ngx_http_urlstore_claim_handler(ngx_http_urlstore_ctx_t *ctx)
         return rc;
     }
 
-    return ngx_http_urlstore_batch(ctx, NGX_HTTP_URLSTORE_CLAIM, 0,
+    return ngx_http_urlstore_batch(ctx, NGX_HTTP_URLSTORE_CLAIM,
                                    ngx_http_urlstore_flag(ctx->r, "clear"));
 }
 
@@ -146,7 +151,12 @@ ngx_http_urlstore_batch_create(ngx_http_urlstore_ctx_t *ctx,
     batch->ctx = ctx;
     batch->conf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
     batch->action = action;
-    batch->answers.marks = (action == NGX_HTTP_URLSTORE_MARK);
+    batch->answers.marks = (ctx->endpoint->flags & NGX_HTTP_URLSTORE_OF_MARK)
+                           != 0;
+    batch->answers.ids = action == NGX_HTTP_URLSTORE_SET
+                         && !batch->answers.marks;
+    batch->answers.set = ctx->set_name.len
+                         && !ngx_http_urlstore_of_ids(action);
     batch->answers.claims = (action == NGX_HTTP_URLSTORE_CLAIM);
     batch->at_time = ngx_time();
     batch->budget = NGX_HTTP_URLSTORE_BUDGET;
@@ -170,7 +180,10 @@ ngx_http_urlstore_batch_create(ngx_http_urlstore_ctx_t *ctx,
             ngx_http_urlstore_id(ctx->zone,
                                  us_life_ids(&ctx->zone->life));
         ctx->lsn = us_store_published(ctx->zone->store);
-        ctx->tops = 1;
+
+        /* a member may be newer than its id */
+
+        ctx->tops = !ctx->set_name.len;
     }
 
     return batch;
@@ -185,7 +198,7 @@ ngx_http_urlstore_batch_claims(ngx_http_urlstore_batch_t *batch)
     ngx_int_t   rc;
     ngx_uint_t  times;
 
-    if (batch->action == NGX_HTTP_URLSTORE_MARK) {
+    if (batch->action == NGX_HTTP_URLSTORE_SET) {
         return NGX_DECLINED;
     }
 
@@ -204,6 +217,13 @@ ngx_http_urlstore_batch_claims(ngx_http_urlstore_batch_t *batch)
 
     if (rc != NGX_DECLINED) {
         return rc;
+    }
+
+    if (batch->answers.set && (batch->older || times)) {
+        return ngx_http_urlstore_problem(batch->ctx, NGX_HTTP_BAD_REQUEST, NULL,
+                                         "the query has \"set\" and \"%s\"; "
+                                         "one of them is allowed",
+                                         batch->older ? "older" : "times");
     }
 
     batch->answers.older = (batch->older != 0);
@@ -242,6 +262,14 @@ ngx_http_urlstore_batch_options(ngx_http_urlstore_batch_t *batch)
                                   && batch->ctx->tagged;
     batch->answers.same = batch->ctx->tagged
                           && ngx_http_urlstore_flag(r, "same");
+
+    batch->answers.stored = ngx_http_urlstore_flag(r, "stored");
+
+    if (batch->answers.stored && !batch->answers.set) {
+        return ngx_http_urlstore_problem(batch->ctx, NGX_HTTP_BAD_REQUEST, NULL,
+                                         "\"stored\" is not allowed without "
+                                         "\"set\": the status says it");
+    }
 
     if (batch->answers.sites) {
         rc = ngx_http_urlstore_shard_sites(batch->ctx, "sites");
@@ -456,7 +484,7 @@ ngx_http_urlstore_batch_query(ngx_http_urlstore_batch_t *batch,
 
 ngx_int_t
 ngx_http_urlstore_batch(ngx_http_urlstore_ctx_t *ctx,
-    ngx_http_urlstore_action_t action, ngx_uint_t mark, ngx_uint_t clear)
+    ngx_http_urlstore_action_t action, ngx_uint_t clear)
 {
     ngx_int_t                   rc;
     ngx_str_t                   url;
@@ -470,7 +498,6 @@ ngx_http_urlstore_batch(ngx_http_urlstore_ctx_t *ctx,
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    batch->mark = mark;
     batch->clear = clear;
 
     rc = ngx_http_urlstore_batch_options(batch);
@@ -484,6 +511,14 @@ ngx_http_urlstore_batch(ngx_http_urlstore_ctx_t *ctx,
     }
 
     rc = ngx_http_urlstore_arg(r, "url", &url);
+
+    if (batch->answers.ids && batch->ctx->tail.data && r->method
+        == NGX_HTTP_DELETE)
+    {
+        rc = NGX_OK;
+        url = batch->ctx->tail;
+        batch->query_id = 1;
+    }
 
     if (rc == NGX_DECLINED && ngx_http_urlstore_of_ids(action)) {
         rc = ngx_http_urlstore_arg(r, "id", &url);
@@ -616,7 +651,7 @@ ngx_http_urlstore_batch_end(ngx_http_urlstore_batch_t *batch)
 
     batch->at = ngx_http_urlstore_out_take(&batch->records, 0);
 
-    if (batch->action == NGX_HTTP_URLSTORE_ADD && ctx->key.name) {
+    if (ctx->key.name && ngx_http_urlstore_repeatable(batch)) {
         ngx_http_urlstore_repeats(batch);
     }
 

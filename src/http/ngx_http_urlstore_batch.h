@@ -1,6 +1,6 @@
 
 /*
- * Requests of /add, /seen, /mark and /claim.  Their items go one way:
+ * Requests of /add, /seen, /set, /mark and /claim.  Their items go one way:
  *
  *     query, or body   ngx_http_urlstore_body.c     us_input_item_t
  *         |
@@ -43,7 +43,7 @@
 
 typedef struct {
     us_refusal_t                    refusal;      /* if it has no URL */
-    unsigned                        by_id:1;      /* mark or claim by id */
+    unsigned                        by_id:1;      /* set or claim by id */
     unsigned                        moved:1;      /* another shard's id */
     unsigned                        same:1;       /* canonical as it came */
     us_store_status_t               status;       /* of these only */
@@ -80,14 +80,19 @@ struct ngx_http_urlstore_group_s {
 typedef enum {
     NGX_HTTP_URLSTORE_ADD = 0,
     NGX_HTTP_URLSTORE_SEEN,
-    NGX_HTTP_URLSTORE_MARK,
+    NGX_HTTP_URLSTORE_SET,
     NGX_HTTP_URLSTORE_CLAIM
 } ngx_http_urlstore_action_t;
 
 
 /* whether items can be ids */
 #define ngx_http_urlstore_of_ids(action)                                      \
-    ((action) == NGX_HTTP_URLSTORE_MARK || (action) == NGX_HTTP_URLSTORE_CLAIM)
+    ((action) == NGX_HTTP_URLSTORE_SET || (action) == NGX_HTTP_URLSTORE_CLAIM)
+
+/* whether a key repeats its answers */
+#define ngx_http_urlstore_repeatable(batch)                                   \
+    ((batch)->action == NGX_HTTP_URLSTORE_ADD                                 \
+     || ((batch)->action == NGX_HTTP_URLSTORE_SET && !(batch)->clear))
 
 
 typedef ngx_int_t (*ngx_http_urlstore_show_pt)(
@@ -99,13 +104,12 @@ struct ngx_http_urlstore_batch_s {
     ngx_http_urlstore_loc_conf_t   *conf;
 
     ngx_http_urlstore_action_t      action;
-    ngx_uint_t                      mark;
     uint64_t                        start;        /* us, monotonic */
 
     uint32_t                        older;        /* units; 0: none */
     uint64_t                        at_time;      /* of claims; 0: clear */
 
-    unsigned                        clear:1;      /* marks, claims */
+    unsigned                        clear:1;      /* out of a set; claims */
     unsigned                        query:1;      /* ?url= or ?id= */
     unsigned                        query_id:1;
     unsigned                        counted:1;    /* in metrics and quota */
@@ -129,7 +133,7 @@ struct ngx_http_urlstore_batch_s {
     /* answers */
     us_answers_t                    answers;      /* format, counts */
     ngx_uint_t                      charged;      /* new ones, to the quota */
-    ngx_uint_t                      repeated;     /* new to an earlier try */
+    ngx_uint_t                      free;         /* new, but stored before */
     uint64_t                       *once;         /* ids answered, and 1 */
     ngx_uint_t                      nonce;        /* places there, and used */
     ngx_uint_t                      given;
@@ -154,9 +158,8 @@ struct ngx_http_urlstore_batch_s {
 
 /* ngx_http_urlstore_batch.c */
 
-/* the request; mark: the number of that of /mark */
 ngx_int_t ngx_http_urlstore_batch(ngx_http_urlstore_ctx_t *ctx,
-    ngx_http_urlstore_action_t action, ngx_uint_t mark, ngx_uint_t clear);
+    ngx_http_urlstore_action_t action, ngx_uint_t clear);
 
 /* all is answered: sends the reply */
 ngx_int_t ngx_http_urlstore_batch_end(ngx_http_urlstore_batch_t *batch);

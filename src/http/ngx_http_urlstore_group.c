@@ -6,7 +6,7 @@
  *
  *     us_input_item_t             entry                  item of the store
  *     kind, text, base, ref  -->  refusal, ref
- *       |                           by_id, id (marks, claims)
+ *       |                           by_id, id (sets, claims)
  *       `-- us_normalize() ---------------------------->  canonical URL
  *
  * The texts of a group lie in its `text`, one after the other.  An entry
@@ -200,7 +200,7 @@ ngx_http_urlstore_item_group(ngx_http_urlstore_batch_t *batch)
 
 
 /*
- * Marks are set, and claims made, by id as well: an all-digit line of text or a
+ * Sets and claims are changed by id as well: an all-digit line of text or a
  * number of JSON.  Returns 1 if the entry is one, or a number that is none.
  */
 
@@ -512,30 +512,62 @@ ngx_http_urlstore_group_fenced(ngx_http_urlstore_batch_t *batch)
 }
 
 
+/* the same: another request has dropped the set */
+
+static ngx_int_t
+ngx_http_urlstore_group_gone(ngx_http_urlstore_batch_t *batch)
+{
+    return ngx_http_urlstore_fault(batch->ctx, NGX_HTTP_NOT_FOUND,
+                                   "there is no set \"%V\" any more",
+                                   &batch->ctx->set_name);
+}
+
+
+/* what the store is to remember for a retry; NULL: nothing */
+
+static us_store_key_t *
+ngx_http_urlstore_group_key(ngx_http_urlstore_batch_t *batch)
+{
+    us_store_key_t                 *key;
+    ngx_http_urlstore_main_conf_t  *umcf;
+
+    key = &batch->ctx->key;
+
+    if (key->name == 0 || !ngx_http_urlstore_repeatable(batch)) {
+        return NULL;
+    }
+
+    umcf = ngx_http_get_module_main_conf(batch->ctx->r,
+                                         ngx_http_urlstore_module);
+    key->until = ngx_time() + umcf->keys_keep / 1000;
+
+    return key;
+}
+
+
 static ngx_int_t
 ngx_http_urlstore_group_add(ngx_http_urlstore_batch_t *batch,
     ngx_http_urlstore_group_t *g)
 {
-    uint64_t                        lsn;
-    us_store_key_t                 *key;
-    us_store_item_t                *item;
-    ngx_http_urlstore_ctx_t        *ctx;
-    ngx_http_urlstore_main_conf_t  *umcf;
+    uint64_t                  lsn;
+    us_store_t               *store;
+    ngx_uint_t                set;
+    us_store_key_t           *key;
+    us_store_item_t          *item;
+    ngx_http_urlstore_ctx_t  *ctx;
 
     ctx = batch->ctx;
-    key = ctx->key.name ? &ctx->key : NULL;
+    store = ctx->zone->store;
+    key = ngx_http_urlstore_group_key(batch);
+    set = batch->answers.set;
 
     if (g->done < g->urls) {
         ngx_http_urlstore_clock(ctx->zone);
 
-        if (key) {
-            umcf = ngx_http_get_module_main_conf(batch->ctx->r,
-                                                 ngx_http_urlstore_module);
-            key->until = ngx_time() + umcf->keys_keep / 1000;
-        }
-
-        lsn = us_store_add_key(ctx->zone->store, &g->items[g->done],
-                               g->urls - g->done, batch->older, key);
+        lsn = set ? us_store_add_set(store, &g->items[g->done],
+                                     g->urls - g->done, ctx->set, key)
+                  : us_store_add_key(store, &g->items[g->done],
+                                     g->urls - g->done, batch->older, key);
         ctx->lsn = ngx_max(ctx->lsn, lsn);
     }
 
@@ -549,9 +581,17 @@ ngx_http_urlstore_group_add(ngx_http_urlstore_batch_t *batch,
             return ngx_http_urlstore_group_fenced(batch);
         }
 
+        if (item->status == US_GONE) {
+            return ngx_http_urlstore_group_gone(batch);
+        }
+
         g->done++;
 
         if (item->status != US_NEW && item->status != US_DUE) {
+
+            /* there was room for the URL, and none for it in the set */
+
+            ctx->wrote |= (set && item->stored == US_NEW);
             continue;
         }
 
@@ -560,6 +600,7 @@ ngx_http_urlstore_group_add(ngx_http_urlstore_batch_t *batch,
 
             case NGX_DECLINED:
                 item->status = US_SEEN;
+                item->stored = US_SEEN;
                 item->again = 0;
                 continue;
 
@@ -572,8 +613,10 @@ ngx_http_urlstore_group_add(ngx_http_urlstore_batch_t *batch,
 
         if (item->again) {
             us_tally_add(ctx->zone->tally, US_N_REPEATED, 1);
-            batch->repeated += (item->status == US_NEW);
         }
+
+        batch->free += item->status == US_NEW
+                       && (item->again || (set && item->stored != US_NEW));
     }
 
     if (ctx->wrote) {
@@ -616,12 +659,13 @@ ngx_http_urlstore_group_ids(ngx_http_urlstore_batch_t *batch,
     uint64_t                   lsn;
     ngx_uint_t                 i, n;
     us_store_t                *store;
-    us_store_conf_t            conf;
+    us_store_key_t            *key;
     us_store_claim_t           ids[US_STORE_GROUP];
     ngx_http_urlstore_ctx_t   *ctx;
 
     ctx = batch->ctx;
     store = ctx->zone->store;
+    key = ngx_http_urlstore_group_key(batch);
 
     ngx_http_urlstore_clock(batch->ctx->zone);
     us_store_seen(store, g->items, g->urls);
@@ -636,10 +680,7 @@ ngx_http_urlstore_group_ids(ngx_http_urlstore_batch_t *batch,
         lsn = us_store_claim(store, ids, n, batch->at_time);
 
     } else {
-        us_store_conf(store, &conf);
-        lsn = us_store_set_put(store, us_store_set(store,
-                                                   conf.marks[batch->mark]),
-                               ids, n, !batch->clear, NULL);
+        lsn = us_store_set_put(store, ctx->set, ids, n, !batch->clear, key);
     }
 
     if (n && ids[0].status == US_BUSY) {
@@ -648,6 +689,10 @@ ngx_http_urlstore_group_ids(ngx_http_urlstore_batch_t *batch,
 
     if (n && ids[0].status == US_FENCED) {
         return ngx_http_urlstore_group_fenced(batch);
+    }
+
+    if (n && ids[0].status == US_GONE) {
+        return ngx_http_urlstore_group_gone(batch);
     }
 
     for (i = 0, n = 0; i < g->n; i++) {
@@ -659,18 +704,32 @@ ngx_http_urlstore_group_ids(ngx_http_urlstore_batch_t *batch,
         switch (ids[n].status) {
 
         case US_NEW:
+
+            if (key) {
+                switch (ngx_http_urlstore_once(batch, ids[n].id)) {
+
+                case NGX_DECLINED:
+                    ids[n].status = US_SEEN;
+                    break;
+
+                case NGX_ERROR:
+                    return NGX_HTTP_INTERNAL_SERVER_ERROR;
+                }
+            }
+
+            /* fall through */
+
         case US_OK:
         case US_SEEN:
         case US_UNSEEN:
             ctx->wrote = 1;
-            g->entries[i].status = US_OK;
             break;
 
         default:
-            g->entries[i].status = ids[n].status;
+            break;
         }
 
-        n++;
+        g->entries[i].status = ids[n++].status;
     }
 
     ctx->lsn = ngx_max(ctx->lsn, lsn);
@@ -701,6 +760,17 @@ ngx_http_urlstore_store_group(ngx_http_urlstore_batch_t *batch,
 
     ngx_http_urlstore_shard_under(ctx);
 
+    if (ctx->set_name.len && ctx->set.number == 0
+        && (batch->action == NGX_HTTP_URLSTORE_ADD
+            || (batch->action == NGX_HTTP_URLSTORE_SET && !batch->clear)))
+    {
+        rc = ngx_http_urlstore_set_make(ctx);
+
+        if (rc != NGX_OK) {
+            return rc;
+        }
+    }
+
     if (batch->action == NGX_HTTP_URLSTORE_ADD) {
         rc = ngx_http_urlstore_group_add(batch, g);
 
@@ -710,6 +780,10 @@ ngx_http_urlstore_store_group(ngx_http_urlstore_batch_t *batch,
 
         if (batch->older) {
             (void) us_store_due(store, g->items, g->urls, batch->older);
+        }
+
+        if (batch->answers.set) {
+            us_store_members(store, ctx->set, g->items, g->urls);
         }
 
         /* what is published now covers what the look-up has seen */
@@ -741,7 +815,7 @@ ngx_http_urlstore_group_charge(ngx_http_urlstore_batch_t *batch)
     ngx_uint_t  n;
 
     if (batch->action == NGX_HTTP_URLSTORE_ADD) {
-        n = batch->answers.counts[US_ANSWER_NEW] - batch->repeated;
+        n = batch->answers.counts[US_ANSWER_NEW] - batch->free;
         ngx_http_urlstore_quota_charge(batch->ctx->r, n - batch->charged);
         batch->charged = n;
     }

@@ -19,6 +19,8 @@
 
 #define BY_ID        NGX_HTTP_URLSTORE_BY_ID
 #define ALONE        NGX_HTTP_URLSTORE_ALONE
+#define OF_SET       NGX_HTTP_URLSTORE_OF_SET
+#define OF_MARK      NGX_HTTP_URLSTORE_OF_MARK
 #define ALWAYS       NGX_HTTP_URLSTORE_ALWAYS
 #define LISTS        NGX_HTTP_URLSTORE_LISTS
 #define LISTS_SITES  NGX_HTTP_URLSTORE_LISTS_SITES
@@ -33,16 +35,16 @@ const ngx_http_urlstore_endpoint_t
     ngx_http_urlstore_endpoints[NGX_HTTP_URLSTORE_ENDPOINTS] =
 {
     { ngx_string("add"), NGX_HTTP_POST, 0, NGX_HTTP_POST, 0,
-      "url base brief summary sites only older times same" },
+      "url base brief summary sites only older times same set stored" },
 
     { ngx_string("seen"), GET|NGX_HTTP_POST, 0, 0, 0,
-      "url base brief summary sites only older times same" },
+      "url base brief summary sites only older times same set stored" },
 
     { ngx_string("url"), GET|NGX_HTTP_POST|NGX_HTTP_DELETE,
       GET|NGX_HTTP_DELETE, NGX_HTTP_DELETE, BY_ID, "redirect times" },
 
     { ngx_string("urls"), GET, 0, 0, BY_ID|LISTS,
-      "from cursor limit site prefix mark older new_sites deleted times "
+      "from cursor limit site prefix set mark older new_sites deleted times "
       "summary" },
 
     { ngx_string("prefix"), GET, 0, 0, 0, "url base" },
@@ -50,8 +52,8 @@ const ngx_http_urlstore_endpoint_t
     { ngx_string("site"), GET, GET, 0, LISTS_SITES, "" },
 
     { ngx_string("mark"), NGX_HTTP_POST|NGX_HTTP_DELETE,
-      NGX_HTTP_POST|NGX_HTTP_DELETE, NGX_HTTP_POST|NGX_HTTP_DELETE, 0,
-      "url id base brief summary clear" },
+      NGX_HTTP_POST|NGX_HTTP_DELETE, NGX_HTTP_POST|NGX_HTTP_DELETE,
+      OF_SET|OF_MARK, "url id base brief summary clear" },
 
     { ngx_string("log"), GET, 0, 0, ALONE, "from at" },
 
@@ -70,7 +72,11 @@ const ngx_http_urlstore_endpoint_t
 
     { ngx_string(""), GET, 0, 0, ALWAYS, "q" },
 
-    { ngx_string("openapi.yaml"), GET, 0, 0, ALWAYS, "" }
+    { ngx_string("openapi.yaml"), GET, 0, 0, ALWAYS, "" },
+
+    { ngx_string("set"), GET, GET|NGX_HTTP_PUT|NGX_HTTP_POST|NGX_HTTP_DELETE,
+      NGX_HTTP_PUT|NGX_HTTP_POST|NGX_HTTP_DELETE, OF_SET,
+      "url id base brief summary remove" }
 };
 
 _Static_assert((int) NGX_HTTP_URLSTORE_ENDPOINTS <= (int) US_N_ENDPOINTS,
@@ -144,7 +150,7 @@ const ngx_http_urlstore_kind_t  ngx_http_urlstore_store_kind = {
         ngx_http_urlstore_urls_handler,
         ngx_http_urlstore_prefix_handler,
         ngx_http_urlstore_site_handler,
-        ngx_http_urlstore_mark_handler,
+        ngx_http_urlstore_set_handler,
         ngx_http_urlstore_log_handler,
         ngx_http_urlstore_claim_handler,
         ngx_http_urlstore_cluster_handler,
@@ -153,7 +159,8 @@ const ngx_http_urlstore_kind_t  ngx_http_urlstore_store_kind = {
         ngx_http_urlstore_stats_handler,
         ngx_http_urlstore_metrics_handler,
         ngx_http_urlstore_page_handler,
-        ngx_http_urlstore_openapi_handler
+        ngx_http_urlstore_openapi_handler,
+        ngx_http_urlstore_set_handler
     },
 
     .begin = ngx_http_urlstore_store_begin,
@@ -273,7 +280,7 @@ ngx_http_urlstore_method(ngx_http_urlstore_ctx_t *ctx,
     u_char     *p;
     ngx_str_t   allow;
     ngx_uint_t  i, methods;
-    u_char      buf[sizeof("GET, HEAD, POST, DELETE")];
+    u_char      buf[sizeof("GET, HEAD, PUT, POST, DELETE")];
 
     static const struct {
         ngx_uint_t   method;
@@ -281,6 +288,7 @@ ngx_http_urlstore_method(ngx_http_urlstore_ctx_t *ctx,
     } names[] = {
         { NGX_HTTP_GET, "GET" },
         { NGX_HTTP_HEAD, "HEAD" },
+        { NGX_HTTP_PUT, "PUT" },
         { NGX_HTTP_POST, "POST" },
         { NGX_HTTP_DELETE, "DELETE" }
     };
@@ -376,7 +384,11 @@ ngx_http_urlstore_handler(ngx_http_request_t *r)
     us_tally_add(zone->tally, US_N_REQUESTS
                                   + (ep - ngx_http_urlstore_endpoints), 1);
 
-    rc = ngx_http_urlstore_args(ctx, ep->args);
+    /* of /set, only POST has arguments */
+
+    rc = ngx_http_urlstore_args(ctx, (ep->flags & (OF_SET|OF_MARK)) == OF_SET
+                                     && ctx->r->method != NGX_HTTP_POST
+                                     ? "" : ep->args);
 
     if (rc != NGX_DECLINED) {
         return rc;
@@ -392,7 +404,7 @@ ngx_http_urlstore_handler(ngx_http_request_t *r)
         }
     }
 
-    if (!(ep->methods & NGX_HTTP_POST)) {
+    if (!((ep->methods | ep->tail) & NGX_HTTP_POST)) {
 
         /* it reads no body */
 
@@ -411,7 +423,7 @@ ngx_http_urlstore_handler(ngx_http_request_t *r)
         }
     }
 
-    return ctx->handler(ctx);
+    return ngx_http_urlstore_set_begin(ctx);
 }
 
 

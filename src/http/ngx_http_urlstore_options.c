@@ -40,6 +40,9 @@
 #define NGX_HTTP_URLSTORE_LEASE       2000
 #define NGX_HTTP_URLSTORE_STALE       NGX_HTTP_URLSTORE_DAY
 
+/* preset of sets= */
+#define NGX_HTTP_URLSTORE_SETS        64
+
 /* ms */
 #define NGX_HTTP_URLSTORE_DAY         ((uint64_t) 24 * 60 * 60 * 1000)
 
@@ -519,6 +522,12 @@ static ngx_conf_enum_t  ngx_http_urlstore_on_off[] = {
     { ngx_null_string, 0 }
 };
 
+static ngx_conf_enum_t  ngx_http_urlstore_sets_create[] = {
+    { ngx_string("put"), 0 },
+    { ngx_string("auto"), 1 },
+    { ngx_null_string, 0 }
+};
+
 static ngx_conf_enum_t  ngx_http_urlstore_modes[] = {
     { ngx_string("store"), 0 },
     { ngx_string("lookup"), 1 },
@@ -549,6 +558,12 @@ static ngx_http_urlstore_option_t  ngx_http_urlstore_options[] = {
       AT(conf), 0, 0, NULL, NULL,
       "at most 16 different names of at most 32 letters, digits, - and _, "
       "with commas between them," },
+
+    { ngx_string("sets"), ngx_http_urlstore_opt_number,
+      AT(sets), 0, US_STORE_SETS, NULL, NULL, "a number up to 65535" },
+
+    { ngx_string("sets_create"), ngx_http_urlstore_opt_word,
+      AT(sets_auto), 0, 0, ngx_http_urlstore_sets_create, NULL, NULL },
 
     { ngx_string("sites"), ngx_http_urlstore_opt_word,
       AT(conf.sites), 0, 0, ngx_http_urlstore_on_off, NULL, NULL },
@@ -633,6 +648,8 @@ ngx_http_urlstore_zone_check(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
 {
     const char      *lacks, *excludes;
     us_life_conf_t  *life;
+
+    zone->conf.sets = (zone->sets != 0);
 
     life = &zone->life.conf;
     life->path = (char *) zone->path.data;
@@ -744,6 +761,7 @@ ngx_http_urlstore_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     /* how much it is to have is known at the end of http { } */
 
     zone->conf.keys = NGX_MAX_SIZE_T_VALUE;
+    zone->sets = NGX_HTTP_URLSTORE_SETS;
 
     if (ngx_http_urlstore_zone_options(cf, zone, ngx_http_urlstore_options)
         != NGX_OK

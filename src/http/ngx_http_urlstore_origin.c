@@ -212,7 +212,7 @@ ngx_http_urlstore_origin_preflight(ngx_http_urlstore_ctx_t *ctx)
         ngx_str_t    value;
     } headers[] = {
         { "Access-Control-Allow-Methods",
-          ngx_string("GET, HEAD, POST, DELETE") },
+          ngx_string("GET, HEAD, PUT, POST, DELETE") },
         { "Access-Control-Allow-Headers",
           ngx_string("Accept, Authorization, Content-Encoding, "
                      "Content-Type, Idempotency-Key") },

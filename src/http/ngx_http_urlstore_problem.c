@@ -296,34 +296,33 @@ ngx_http_urlstore_unready(ngx_http_urlstore_ctx_t *ctx,
 
 
 ngx_int_t
-ngx_http_urlstore_mark_none(ngx_http_urlstore_ctx_t *ctx, ngx_uint_t status,
-    us_str_t name)
+ngx_http_urlstore_set_none(ngx_http_urlstore_ctx_t *ctx)
 {
-    size_t            len;
-    unsigned          i;
-    us_store_conf_t  *conf;
-
-    len = ngx_min(name.len, US_STORE_MARK_LEN);
+    unsigned                  i;
+    us_store_conf_t          *conf;
 
     conf = &ctx->zone->life.conf.store;
 
     for (i = 0; i < conf->nmarks; i++) {
 
-        if (us_str_compare(conf->marks[i], name) != 0) {
+        if (us_str_compare(conf->marks[i],
+                           ngx_http_urlstore_str(&ctx->set_name))
+            != 0)
+        {
             continue;
         }
 
         ngx_http_urlstore_retry_after(ctx, 1);
 
         return ngx_http_urlstore_problem(ctx, NGX_HTTP_SERVICE_UNAVAILABLE,
-                                         NULL,
-                                         "the mark \"%*s\" is being added",
-                                         len, name.data);
+                                         NULL, "the mark \"%V\" is being added",
+                                         &ctx->set_name);
     }
 
-    return ngx_http_urlstore_problem(ctx, status, NULL,
-                                     "the zone has no mark \"%*s\"", len,
-                                     name.data);
+    return ngx_http_urlstore_problem(ctx, NGX_HTTP_NOT_FOUND,
+                                     "\"reason\":\"set\"",
+                                     "there is no set \"%V\"",
+                                     &ctx->set_name);
 }
 
 

@@ -110,6 +110,7 @@ typedef enum {
     NGX_HTTP_URLSTORE_E_METRICS,
     NGX_HTTP_URLSTORE_E_PAGE,
     NGX_HTTP_URLSTORE_E_OPENAPI,
+    NGX_HTTP_URLSTORE_E_SET,
     NGX_HTTP_URLSTORE_ENDPOINTS
 } ngx_http_urlstore_endpoint_number_t;
 
@@ -124,6 +125,10 @@ typedef enum {
  */
 #define NGX_HTTP_URLSTORE_LISTS        8
 #define NGX_HTTP_URLSTORE_LISTS_SITES  16
+
+/* what follows its name is that of a set; in the words of marks */
+#define NGX_HTTP_URLSTORE_OF_SET       64
+#define NGX_HTTP_URLSTORE_OF_MARK      128
 
 /* not of urlstore_api: the journal, with the key of the index */
 #define NGX_HTTP_URLSTORE_ALONE        32
@@ -253,6 +258,12 @@ struct ngx_http_urlstore_ctx_s {
 
     ngx_http_urlstore_parked_t     *parked;       /* while it waits */
 
+    /* set=, or that of the path; number 0: there is none, yet */
+    ngx_str_t                       set_name;
+    us_store_set_t                  set;
+    unsigned                        outside:1;    /* set=!NAME */
+    unsigned                        made:1;       /* by this request */
+
     /* Idempotency-Key: no name if it has none */
     us_store_key_t                  key;
     unsigned                        repeats:1;    /* all it was answered */
@@ -320,7 +331,16 @@ ngx_int_t ngx_http_urlstore_url_handler(ngx_http_urlstore_ctx_t *ctx);
 ngx_int_t ngx_http_urlstore_urls_handler(ngx_http_urlstore_ctx_t *ctx);
 ngx_int_t ngx_http_urlstore_prefix_handler(ngx_http_urlstore_ctx_t *ctx);
 ngx_int_t ngx_http_urlstore_site_handler(ngx_http_urlstore_ctx_t *ctx);
-ngx_int_t ngx_http_urlstore_mark_handler(ngx_http_urlstore_ctx_t *ctx);
+ngx_int_t ngx_http_urlstore_set_handler(ngx_http_urlstore_ctx_t *ctx);
+
+/* puts ids and URLs into the set, or takes them out; NGX_DECLINED: neither */
+ngx_int_t ngx_http_urlstore_set_batch(ngx_http_urlstore_ctx_t *ctx);
+
+/* makes the set that it names: NGX_OK; NGX_BUSY; or a status, with a fault */
+ngx_int_t ngx_http_urlstore_set_make(ngx_http_urlstore_ctx_t *ctx);
+
+/* finds the set that the request names, and calls the request's handler */
+ngx_int_t ngx_http_urlstore_set_begin(ngx_http_urlstore_ctx_t *ctx);
 ngx_int_t ngx_http_urlstore_claim_handler(ngx_http_urlstore_ctx_t *ctx);
 ngx_int_t ngx_http_urlstore_normalize_handler(ngx_http_urlstore_ctx_t *ctx);
 ngx_int_t ngx_http_urlstore_metrics_handler(ngx_http_urlstore_ctx_t *ctx);
@@ -644,11 +664,10 @@ ngx_int_t ngx_http_urlstore_unready(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_zone_t *zone, const char *extra);
 
 /*
- * The zone has no such mark: sends a problem of this status; or 503, if the
- * mark is in the configuration, but not in the manifest of path= so far.
+ * The zone has no such set: 404; or 503, if it is a mark of the configuration,
+ * which is not in the manifest of path= so far.
  */
-ngx_int_t ngx_http_urlstore_mark_none(ngx_http_urlstore_ctx_t *ctx,
-    ngx_uint_t status, us_str_t name);
+ngx_int_t ngx_http_urlstore_set_none(ngx_http_urlstore_ctx_t *ctx);
 
 /* a problem of a replica, with the name of its primary */
 ngx_int_t ngx_http_urlstore_follow_problem(ngx_http_urlstore_ctx_t *ctx,

@@ -16,6 +16,12 @@
  *
  *     GET /site/HOST     its first id, spelling and, with sites=on, count
  *     GET /prefix?url=U  the longest stored URL that U begins with
+ *
+ * Sets, which any request names by set=NAME:
+ *
+ *     PUT, DELETE, GET /set/NAME        made, dropped, told
+ *     GET /set                          a list of all
+ *     POST /set/NAME, DELETE .../ID     ids: see ngx_http_urlstore_batch.h
  */
 
 
@@ -112,43 +118,6 @@ ngx_http_urlstore_urls_from(ngx_http_urlstore_ctx_t *ctx,
     }
 
     urls->at -= first;
-
-    return NGX_DECLINED;
-}
-
-
-static ngx_int_t
-ngx_http_urlstore_urls_mark(ngx_http_urlstore_ctx_t *ctx,
-    ngx_http_urlstore_urls_t *urls)
-{
-    us_str_t   name;
-    ngx_str_t  value;
-
-    switch (ngx_http_urlstore_arg(ctx->r, "mark", &value)) {
-
-    case NGX_OK:
-        break;
-
-    case NGX_DECLINED:
-        return NGX_DECLINED;
-
-    default:
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    name = ngx_http_urlstore_str(&value);
-
-    if (name.len && name.data[0] == '!') {
-        urls->select.outside = 1;
-        name.data++;
-        name.len--;
-    }
-
-    if (us_store_mark_number(ctx->zone->store, name) == -1) {
-        return ngx_http_urlstore_mark_none(ctx, NGX_HTTP_BAD_REQUEST, name);
-    }
-
-    urls->select.set = us_store_set(ctx->zone->store, name);
 
     return NGX_DECLINED;
 }
@@ -278,10 +247,11 @@ ngx_http_urlstore_urls_args(ngx_http_urlstore_ctx_t *ctx,
 
     urls->select.prefix = ngx_http_urlstore_str(&prefix);
 
-    rc = ngx_http_urlstore_urls_mark(ctx, urls);
+    urls->select.set = ctx->set;
+    urls->select.outside = ctx->outside;
 
-    if (rc != NGX_DECLINED) {
-        return rc;
+    if (ctx->set_name.len && ctx->set.number == 0 && !ctx->outside) {
+        urls->at = urls->next;
     }
 
     return ngx_http_urlstore_urls_site(ctx, urls);
@@ -383,7 +353,7 @@ ngx_http_urlstore_urls_produce(ngx_http_urlstore_ctx_t *ctx,
         }
     }
 
-    /* what the slice depends on: also on deletes, marks and claims until now */
+    /* what the slice depends on: also on deletes, sets and claims until now */
 
     ctx->lsn = us_store_published(store);
     ctx->top = ngx_max(ctx->top, urls->at);
@@ -440,7 +410,7 @@ ngx_http_urlstore_urls_handler(ngx_http_urlstore_ctx_t *ctx)
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    /* a mark, or a claim, may be newer than its id */
+    /* a member, or a claim, may be newer than its id */
 
     ctx->tops = !(urls->select.set.number
                   || urls->select.older || urls->list.times);
@@ -646,6 +616,195 @@ ngx_http_urlstore_prefix_answer(ngx_http_urlstore_ctx_t *ctx,
 
     ctx->out.pos = us_lookup_prefix_reply(ctx->out.pos, ctx->format, ctx->id,
                                           found ? &url : NULL);
+
+    return ngx_http_urlstore_reply_when(ctx, ngx_http_urlstore_send);
+}
+
+
+/* drops it, all that was put into it */
+
+static ngx_int_t
+ngx_http_urlstore_set_drop(ngx_http_urlstore_ctx_t *ctx)
+{
+    uint64_t                  lsn;
+    ngx_int_t                 rc;
+
+    if (ngx_http_urlstore_overtaken(ctx)) {
+        return ngx_http_urlstore_unready(ctx, ctx->zone, NULL);
+    }
+
+    if (ctx->set.number <= US_STORE_MARKS) {
+        return ngx_http_urlstore_problem(ctx, NGX_HTTP_CONFLICT, NULL,
+                                         "the set \"%V\" is declared "
+                                         "(marks=), and cannot be dropped",
+                                         &ctx->set_name);
+    }
+
+    switch (us_store_set_drop(ctx->zone->store, ctx->set, &lsn)) {
+
+    case US_OK:
+        ctx->lsn = ngx_max(ctx->lsn, lsn);
+        ctx->wrote = 1;
+        ctx->processed = 1;
+        ctx->status = NGX_HTTP_NO_CONTENT;
+
+        return ngx_http_urlstore_reply_when(ctx, ngx_http_urlstore_send);
+
+    case US_BUSY:
+        rc = ngx_http_urlstore_room_when(ctx, ngx_http_urlstore_set_drop);
+
+        return rc == NGX_DECLINED
+               ? ngx_http_urlstore_unready(ctx, ctx->zone, NULL) : rc;
+
+    case US_FENCED:
+        return ngx_http_urlstore_unready(ctx, ctx->zone, NULL);
+
+    default: /* US_GONE: another request was faster */
+        ctx->lsn = us_store_published(ctx->zone->store);
+
+        return ngx_http_urlstore_reply_when(ctx, ngx_http_urlstore_set_none);
+    }
+}
+
+
+/* one slice: see ngx_http_urlstore_stream() */
+
+static ngx_int_t
+ngx_http_urlstore_set_list(ngx_http_urlstore_ctx_t *ctx,
+    ngx_http_urlstore_out_t *out)
+{
+    uint32_t                 *row;
+    ngx_int_t                 rc;
+    us_store_set_info_t       set;
+
+    row = ctx->data;
+    rc = NGX_OK;
+
+    if (ngx_http_urlstore_out_room(out, US_LIST_SET) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    if (*row == 0 && ctx->format == US_FORMAT_JSON) {
+        out->pos = ngx_cpymem(out->pos, "{\"sets\":[", 9);
+    }
+
+    while (us_store_set_info(ctx->zone->store, row, &set)) {
+
+        if (ctx->format == US_FORMAT_JSON && ctx->processed++) {
+            *out->pos++ = ',';
+        }
+
+        out->pos = us_list_set(out->pos, ctx->format, &set);
+
+        if (ngx_http_urlstore_out_room(out, US_LIST_SET) != NGX_OK) {
+            return NGX_ERROR;
+        }
+
+        if (ngx_http_urlstore_out_enough(out)) {
+            rc = NGX_AGAIN;
+            break;
+        }
+    }
+
+    ctx->lsn = us_store_published(ctx->zone->store);
+
+    if (rc == NGX_OK && ctx->format == US_FORMAT_JSON) {
+        out->pos = ngx_sprintf(out->pos, "],\"most\":%ui}\n",
+                               ctx->zone->sets);
+    }
+
+    return rc;
+}
+
+
+/* GET /set, and PUT, GET and DELETE /set/NAME */
+
+ngx_int_t
+ngx_http_urlstore_set_handler(ngx_http_urlstore_ctx_t *ctx)
+{
+    uint32_t                  *row;
+    ngx_int_t                  rc;
+    us_store_t                *store;
+    us_store_set_info_t        set;
+
+    rc = ngx_http_urlstore_set_batch(ctx);
+
+    if (rc != NGX_DECLINED) {
+        return rc;
+    }
+
+    rc = ngx_http_discard_request_body(ctx->r);
+
+    if (rc != NGX_OK) {
+        return rc;
+    }
+
+    if (ctx->r->method == NGX_HTTP_DELETE) {
+        return ngx_http_urlstore_set_drop(ctx);
+    }
+
+    store = ctx->zone->store;
+
+    if (ctx->r->method == NGX_HTTP_PUT) {
+
+        /* it may have waited for room since it was allowed */
+
+        rc = ngx_http_urlstore_overtaken(ctx)
+             ? NGX_HTTP_SERVICE_UNAVAILABLE : ngx_http_urlstore_set_make(ctx);
+
+        if (rc == NGX_BUSY) {
+            rc = ngx_http_urlstore_room_when(ctx,
+                                             ngx_http_urlstore_set_handler);
+
+            if (rc != NGX_DECLINED) {
+                return rc;
+            }
+        }
+
+        if (rc == NGX_DECLINED || rc == NGX_HTTP_SERVICE_UNAVAILABLE) {
+            return ngx_http_urlstore_unready(ctx, ctx->zone, NULL);
+        }
+
+        if (rc != NGX_OK) {
+            return ngx_http_urlstore_problem(ctx, rc, NULL, "%V", &ctx->fault);
+        }
+
+        ctx->processed = 1;
+        ctx->status = ctx->made ? NGX_HTTP_CREATED : NGX_HTTP_OK;
+    }
+
+    row = ngx_palloc(ctx->r->pool, sizeof(uint32_t));
+
+    if (row == NULL
+        || ngx_http_urlstore_out_init(&ctx->out, ctx->r->pool, US_LIST_SET)
+           != NGX_OK)
+    {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    ngx_http_urlstore_accept(ctx, US_FORMAT_JSON);
+
+    if (ctx->set_name.len == 0) {
+        *row = 0;
+        ctx->data = row;
+
+        return ngx_http_urlstore_stream(ctx, ngx_http_urlstore_set_list);
+    }
+
+    *row = ctx->set.row;
+
+    if (!us_store_set_info(store, row, &set)
+        || set.set.number != ctx->set.number)
+    {
+        return ngx_http_urlstore_set_none(ctx);
+    }
+
+    ctx->lsn = us_store_published(store);
+    ctx->out.pos = us_list_set(ctx->out.pos, ctx->format, &set);
+
+    if (ctx->format == US_FORMAT_JSON) {
+        *ctx->out.pos++ = '\n';
+    }
 
     return ngx_http_urlstore_reply_when(ctx, ngx_http_urlstore_send);
 }

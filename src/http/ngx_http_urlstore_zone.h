@@ -83,6 +83,8 @@ struct ngx_http_urlstore_zone_s {
     us_profile_t                    profile;
     us_www_t                        www;
     us_store_conf_t                 conf;
+    ngx_uint_t                      sets;     /* that requests may make */
+    unsigned                        sets_auto; /* at their first use */
     unsigned                        huge;
     ngx_uint_t                      rules;    /* user rules of all kinds */
     ngx_uint_t                      limits;   /* urlstore_max_*, one bit each */

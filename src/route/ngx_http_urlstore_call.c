@@ -279,6 +279,7 @@ ngx_http_urlstore_call_request(ngx_http_request_t *sr)
     b->last = ngx_sprintf(b->last, "%s %V HTTP/1.1\r\nHost: %*s\r\n"
                           "Urlstore-Map: %*s\r\n",
                           call->method == NGX_HTTP_POST ? "POST"
+                          : call->method == NGX_HTTP_PUT ? "PUT"
                           : call->method == NGX_HTTP_DELETE ? "DELETE" : "GET",
                           &call->path, node->len, node->data,
                           (size_t) (us_map_tag_put(tag, &map) - tag), tag);

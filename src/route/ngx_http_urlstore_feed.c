@@ -426,7 +426,8 @@ ngx_http_urlstore_feed_select(ngx_http_request_t *r,
     ngx_uint_t   i;
 
     static const char *const  names[] = {
-        "site", "prefix", "mark", "older", "new_sites", "deleted", "times"
+        "site", "prefix", "set", "mark", "older", "new_sites", "deleted",
+        "times"
     };
 
     p = ngx_pnalloc(r->pool, r->args.len + 1);

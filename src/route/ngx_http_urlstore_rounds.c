@@ -15,7 +15,7 @@
  * are tried again, twice at most.
  *
  * What the client has asked for may be wrong in a way that only a shard can
- * notice: a mark that is not declared, a time where no claims are kept.  Then
+ * notice: a set that is not there, a time where no claims are kept.  Then
  * no item has an answer, and the problem that a shard has sent is the reply.
  */
 

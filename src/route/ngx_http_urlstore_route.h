@@ -14,10 +14,10 @@
  *                                   for the client
  *     ngx_http_urlstore_call.c      one call, by nginx's upstream
  *     ngx_http_urlstore_rounds.c    what cluster/us_scatter.h asks, as calls
- *     ngx_http_urlstore_scatter.c   /add, /seen, /mark and /claim
+ *     ngx_http_urlstore_scatter.c   /add, /seen, /set, /mark and /claim
  *     ngx_http_urlstore_ids.c       /url: one id, lists of ids; /prefix; /site
  *     ngx_http_urlstore_feed.c      /urls: one shard after the other
- *     ngx_http_urlstore_survey.c    /health, /stats, /metrics: all shards
+ *     ngx_http_urlstore_survey.c    /health, /stats, /metrics, sets: all shards
  *
  * A router is a kind of zone, without a store.  It has a name (that of the
  * cluster), a normalizer, rules and counters as every zone, and keeps nothing
@@ -73,7 +73,7 @@ typedef struct {
     ngx_http_urlstore_ctx_t        *ctx;      /* of the client's request */
     const us_map_t                 *map;
     ngx_uint_t                      shard;    /* index in it */
-    ngx_uint_t                      method;   /* GET, POST or DELETE */
+    ngx_uint_t                      method;   /* GET, POST, PUT, DELETE */
     ngx_str_t                       path;     /* with its arguments */
     ngx_str_t                       accept;   /* empty: not sent */
     ngx_chain_t                    *body;     /* of POST */
@@ -206,7 +206,7 @@ ngx_int_t ngx_http_urlstore_relay_reply(ngx_http_urlstore_ctx_t *ctx,
 
 /* handlers of endpoints */
 
-ngx_int_t ngx_http_urlstore_route_mark(ngx_http_urlstore_ctx_t *ctx);
+ngx_int_t ngx_http_urlstore_route_set(ngx_http_urlstore_ctx_t *ctx);
 ngx_int_t ngx_http_urlstore_route_url(ngx_http_urlstore_ctx_t *ctx);
 ngx_int_t ngx_http_urlstore_route_urls(ngx_http_urlstore_ctx_t *ctx);
 ngx_int_t ngx_http_urlstore_route_prefix(ngx_http_urlstore_ctx_t *ctx);

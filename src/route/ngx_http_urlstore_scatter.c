@@ -1,6 +1,7 @@
 
 /*
- * /add, /seen, /mark and /claim of a router: a batch divided among shards.
+ * /add, /seen, /set, /mark and /claim of a router: a batch divided among
+ * shards.
  *
  *     groups of entries --> us_scatter_t                   while the body comes
  *                              |
@@ -22,7 +23,8 @@
 
 /* bytes of a path, but for the values in it */
 #define NGX_HTTP_URLSTORE_PATH                                                \
-    (sizeof("/mark/?summary=1&same=1&sites=1&times=1&clear=1&older=&at=")     \
+    (sizeof("/mark/?summary=1&same=1&sites=1&times=1&remove=1&older=&at="     \
+            "&stored=1&set=")                                                 \
      + NGX_INT64_LEN)
 
 
@@ -50,17 +52,6 @@ typedef struct {
 } ngx_http_urlstore_scatter_t;
 
 
-/* POST and DELETE /mark/NAME: the shards know the marks */
-
-ngx_int_t
-ngx_http_urlstore_route_mark(ngx_http_urlstore_ctx_t *ctx)
-{
-    return ngx_http_urlstore_batch(ctx, NGX_HTTP_URLSTORE_MARK, 0,
-                                   ctx->r->method == NGX_HTTP_DELETE
-                                   || ngx_http_urlstore_flag(ctx->r, "clear"));
-}
-
-
 static us_scatter_action_t
 ngx_http_urlstore_scatter_action(ngx_http_urlstore_batch_t *batch)
 {
@@ -70,32 +61,31 @@ ngx_http_urlstore_scatter_action(ngx_http_urlstore_batch_t *batch)
 }
 
 
-/* /mark/NAME or /claim */
+/* /set/NAME, /mark/NAME or /claim */
 
 static ngx_int_t
 ngx_http_urlstore_scatter_by_id(ngx_http_urlstore_batch_t *batch,
     ngx_str_t *path)
 {
     u_char     *p;
-    ngx_str_t   at, *tail;
+    ngx_str_t   at, *set;
 
-    tail = &batch->ctx->tail;
+    set = &batch->ctx->set_name;
 
     if (ngx_http_urlstore_arg(batch->ctx->r, "at", &at) == NGX_ERROR) {
         return NGX_ERROR;
     }
 
     path->data = ngx_pnalloc(batch->ctx->r->pool, NGX_HTTP_URLSTORE_PATH
-                                             + 3 * tail->len);
+                                             + set->len);
     if (path->data == NULL) {
         return NGX_ERROR;
     }
 
-    p = ngx_sprintf(path->data, "/%V%s", &batch->ctx->endpoint->name,
-                    tail->len ? "/" : "");
-    p = (u_char *) ngx_escape_uri(p, tail->data, tail->len,
-                                  NGX_ESCAPE_URI_COMPONENT);
-    p = ngx_sprintf(p, "?summary=1%s", batch->clear ? "&clear=1" : "");
+    p = ngx_sprintf(path->data, "/%V%s%V?summary=1%s",
+                    &batch->ctx->endpoint->name, set->len ? "/" : "", set,
+                    !batch->clear ? ""
+                    : batch->answers.ids ? "&remove=1" : "&clear=1");
 
     if (at.data && batch->action == NGX_HTTP_URLSTORE_CLAIM) {
         p = ngx_sprintf(p, "&at=%uL", batch->at_time);
@@ -112,26 +102,33 @@ ngx_http_urlstore_scatter_look_up(ngx_http_urlstore_batch_t *batch,
     const char *name, ngx_str_t *path)
 {
     ngx_int_t  rc;
-    ngx_str_t  older;
+    ngx_str_t  older, set;
 
     ngx_str_null(&older);
+    ngx_str_null(&set);
+
+    if (batch->answers.set) {
+        set = batch->ctx->set_name;
+    }
 
     rc = batch->answers.older
          ? ngx_http_urlstore_arg(batch->ctx->r, "older", &older) : NGX_DECLINED;
 
     path->data = ngx_pnalloc(batch->ctx->r->pool, NGX_HTTP_URLSTORE_PATH
-                                             + older.len);
+                                             + older.len + set.len);
 
     if (rc == NGX_ERROR || path->data == NULL) {
         return NGX_ERROR;
     }
 
-    /* a duration has no byte that is to be escaped */
+    /* neither a duration nor a set has a byte that is to be escaped */
 
-    path->len = ngx_sprintf(path->data, "/%s?summary=1&same=1%s%s%s%V", name,
+    path->len = ngx_sprintf(path->data, "/%s?summary=1&same=1%s%s%s%V%s%V",
+                            name,
                             batch->answers.sites ? "&sites=1" : "",
                             batch->answers.times ? "&times=1" : "",
-                            batch->answers.older ? "&older=" : "", &older)
+                            batch->answers.older ? "&older=" : "", &older,
+                            batch->answers.set ? "&stored=1&set=" : "", &set)
                 - path->data;
 
     return NGX_OK;
@@ -174,7 +171,9 @@ ngx_http_urlstore_scatter_once(ngx_http_urlstore_batch_t *batch)
     for (i = 0; i < sc->s->n; i++) {
         item = &sc->s->items[i];
 
-        if (item->status != US_ANSWER_NEW && item->status != US_ANSWER_DUE) {
+        if (item->status != US_ANSWER_NEW && item->status != US_ANSWER_DUE
+            && item->status != US_ANSWER_IN)
+        {
             continue;
         }
 
@@ -185,7 +184,9 @@ ngx_http_urlstore_scatter_once(ngx_http_urlstore_batch_t *batch)
         }
 
         if (rc == NGX_DECLINED) {
-            item->status = US_ANSWER_SEEN;
+            item->status = item->status == US_ANSWER_IN ? US_ANSWER_WAS
+                                                        : US_ANSWER_SEEN;
+            item->stored = item->stored ? US_ANSWER_SEEN : US_ANSWER_NONE;
             item->site = US_WIRE_SITE_KNOWN;
             item->time = 0;
         }
@@ -221,6 +222,8 @@ ngx_http_urlstore_scatter_count(ngx_http_urlstore_batch_t *batch)
         if (s->items[i].stage != US_STAGE_LOCAL) {
             answer = ngx_http_urlstore_scatter_answer(&s->items[i]);
             batch->answers.counts[answer]++;
+            batch->free += (answer == US_ANSWER_NEW
+                            && s->items[i].stored == US_ANSWER_SEEN);
         }
     }
 
@@ -289,6 +292,7 @@ ngx_http_urlstore_scatter_record(ngx_http_urlstore_batch_t *batch,
     rec->id = item->id;
     rec->claimed = item->time;
     rec->index = i;
+    rec->stored = item->stored;
     rec->new_site = (item->site == US_WIRE_SITE_NEW);
     rec->text = US_ANSWER_WHY;
     rec->answer = ngx_http_urlstore_scatter_answer(item);
@@ -431,7 +435,7 @@ ngx_http_urlstore_scatter_done(ngx_http_urlstore_ctx_t *ctx)
     batch = ctx->data;
     sc = batch->own;
 
-    if (ctx->key.name && batch->action == NGX_HTTP_URLSTORE_ADD) {
+    if (ctx->key.name && ngx_http_urlstore_repeatable(batch)) {
         ctx->repeats = !sc->rounds->forgets;
 
         if (ngx_http_urlstore_scatter_once(batch) != NGX_OK) {
@@ -447,6 +451,9 @@ ngx_http_urlstore_scatter_done(ngx_http_urlstore_ctx_t *ctx)
                          || batch->answers.counts[US_ANSWER_DUE] != 0
                          || batch->answers.counts[US_ANSWER_SET] != 0
                          || batch->answers.counts[US_ANSWER_CLEAR] != 0
+                         || batch->answers.counts[US_ANSWER_IN] != 0
+                         || batch->answers.counts[US_ANSWER_WAS] != 0
+                         || batch->answers.counts[US_ANSWER_OUT] != 0
                          || batch->answers.counts[US_ANSWER_CLAIMED] != 0);
 
     if (batch->end == NGX_DONE && sc->s->n
@@ -544,10 +551,14 @@ ngx_http_urlstore_scatter_begin(ngx_http_urlstore_batch_t *batch)
     rounds->s.columns.same = 1;
     rounds->s.columns.sites = batch->answers.sites;
     rounds->s.columns.times = batch->answers.times;
+    rounds->s.columns.stored = batch->answers.set;
     rounds->s.answers = batch->action == NGX_HTTP_URLSTORE_CLAIM
                         ? 1 << US_ANSWER_CLAIMED
-                        : batch->clear ? 1 << US_ANSWER_CLEAR
-                                       : 1 << US_ANSWER_SET;
+                        : batch->answers.marks
+                        ? 1 << (batch->clear ? US_ANSWER_CLEAR : US_ANSWER_SET)
+                        : batch->clear
+                        ? 1 << US_ANSWER_OUT | 1 << US_ANSWER_UNSEEN
+                        : 1 << US_ANSWER_IN | 1 << US_ANSWER_WAS;
 
     /* until the shard of a single item has answered */
 

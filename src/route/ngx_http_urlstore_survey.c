@@ -12,6 +12,9 @@
  * all requests is answered, and a balancer should go on sending them.  It is
  * `writable` as long as any shard is.
  *
+ *     /set        PUT and DELETE go to all shards, each of which has its part
+ *                 of a set; GET adds the parts up
+ *
  * Shards are asked for /health?write=1.  Only the node that accepts changes
  * answers by 200, so all nodes of a shard are asked until it is found.
  */
@@ -20,6 +23,7 @@
 #include "ngx_http_urlstore_route.h"
 #include "../api/us_answer.h"
 #include "../api/us_figures.h"
+#include "../api/us_list.h"
 #include "../input/us_json.h"
 #include "../us_text.h"
 
@@ -526,4 +530,314 @@ ngx_http_urlstore_route_metrics(ngx_http_urlstore_ctx_t *ctx)
 {
     return ngx_http_urlstore_survey(ctx, "/health?write=1",
                                     ngx_http_urlstore_survey_metrics);
+}
+
+
+/* of the names of sets */
+
+static int ngx_libc_cdecl
+ngx_http_urlstore_survey_order(const void *one, const void *two)
+{
+    const us_store_set_info_t  *a, *b;
+
+    a = one;
+    b = two;
+
+    return us_str_compare(a->name, b->name);
+}
+
+
+/* whether it says what a shard has done, or has, to its end */
+
+static ngx_uint_t
+ngx_http_urlstore_survey_answers(ngx_http_urlstore_call_t *call)
+{
+    return call->status && call->received == call->text.len
+           && call->status < NGX_HTTP_INTERNAL_SERVER_ERROR
+           && call->status != NGX_HTTP_URLSTORE_MISDIRECTED;
+}
+
+
+/* the shards that do not, ",1" each; whether they may have done it */
+
+static ngx_int_t
+ngx_http_urlstore_survey_silent(ngx_http_urlstore_fan_t *fan, ngx_str_t *list,
+    ngx_uint_t *unsure)
+{
+    u_char                    *p;
+    ngx_uint_t                 i;
+    ngx_http_urlstore_call_t  *call;
+
+    list->data = ngx_pnalloc(fan->ctx->r->pool,
+                             fan->n * (NGX_INT32_LEN + 1) + 1);
+
+    if (list->data == NULL) {
+        return NGX_ERROR;
+    }
+
+    p = list->data;
+    *unsure = 0;
+
+    for (i = 0; i < fan->n; i++) {
+        call = &fan->calls[i];
+
+        if (!ngx_http_urlstore_survey_answers(call)) {
+            p = ngx_sprintf(p, ",%uD", fan->map->shards[i].number);
+            *unsure |= ngx_http_urlstore_call_unsure(call);
+        }
+    }
+
+    list->len = p - list->data;
+
+    return NGX_OK;
+}
+
+
+/* GET: the parts of each set, added up */
+
+static ngx_int_t
+ngx_http_urlstore_survey_sets(ngx_http_urlstore_ctx_t *ctx, ngx_str_t *silent)
+{
+    us_str_t                   text;
+    ngx_uint_t                 i, n;
+    ngx_array_t                sets;
+    us_store_set_info_t       *set, *last;
+    ngx_http_urlstore_fan_t   *fan;
+    ngx_http_urlstore_out_t   *out;
+
+    fan = ngx_http_get_module_ctx(ctx->r, ngx_http_urlstore_route_module);
+    out = &ctx->out;
+
+    if (ngx_array_init(&sets, ctx->r->pool, 64, sizeof(us_store_set_info_t))
+        != NGX_OK)
+    {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    for (i = 0; i < fan->n; i++) {
+        text = fan->calls[i].text;
+
+        while (fan->calls[i].status < NGX_HTTP_BAD_REQUEST
+               && ngx_http_urlstore_survey_answers(&fan->calls[i])
+               && text.len)
+        {
+
+            set = ngx_array_push(&sets);
+            if (set == NULL) {
+                return NGX_HTTP_INTERNAL_SERVER_ERROR;
+            }
+
+            if (!us_list_set_read(&text, set)) {
+                sets.nelts--;
+                break;
+            }
+        }
+    }
+
+    set = sets.elts;
+    n = sets.nelts;
+    last = NULL;
+
+    ngx_qsort(set, n, sizeof(us_store_set_info_t),
+              ngx_http_urlstore_survey_order);
+
+    for (i = 0; i < n; i++) {
+
+        if (last == NULL || us_str_compare(last->name, set[i].name) != 0) {
+            last = last ? last + 1 : set;
+            *last = set[i];
+            continue;
+        }
+
+        last->members += set[i].members;
+        last->bytes += set[i].bytes;
+        last->asked += set[i].asked;
+        last->created = ngx_min(last->created, set[i].created);
+    }
+
+    n = last ? last + 1 - set : 0;
+
+    if (ctx->set_name.len && n != 1) {
+        return ngx_http_urlstore_route_silent(ctx, fan->map->shards[0].number);
+    }
+
+    if (ngx_http_urlstore_out_init(out, ctx->r->pool, 0) != NGX_OK
+        || ngx_http_urlstore_out_room(out, 64 + silent->len
+                                           + n * US_LIST_SET)
+           != NGX_OK)
+    {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    if (ctx->format == US_FORMAT_JSON && ctx->set_name.len == 0) {
+        out->pos = us_put(out->pos, "{\"sets\":[");
+    }
+
+    for (i = 0; i < n; i++) {
+        if (i && ctx->format == US_FORMAT_JSON) {
+            *out->pos++ = ',';
+        }
+
+        out->pos = us_list_set(out->pos, ctx->format, &set[i]);
+    }
+
+    if (ctx->format == US_FORMAT_JSON && ctx->set_name.len) {
+        out->pos--;
+
+    } else if (ctx->format == US_FORMAT_JSON) {
+        *out->pos++ = ']';
+    }
+
+    if (silent->len) {
+        out->pos = ngx_sprintf(out->pos, ctx->format == US_FORMAT_TEXT
+                               ? "# unavailable=%*s\n"
+                               : ctx->format == US_FORMAT_JSON
+                               ? ",\"unavailable\":[%*s]"
+                               : "{\"unavailable\":[%*s]}\n",
+                               silent->len - 1, silent->data + 1);
+    }
+
+    if (ctx->format == US_FORMAT_JSON) {
+        out->pos = us_put(out->pos, "}\n");
+    }
+
+    return ngx_http_urlstore_send(ctx);
+}
+
+
+/* of the fan */
+
+static ngx_int_t
+ngx_http_urlstore_survey_set(ngx_http_urlstore_ctx_t *ctx)
+{
+    ngx_str_t                  silent;
+    ngx_uint_t                 i, unsure;
+    ngx_http_urlstore_fan_t   *fan;
+    ngx_http_urlstore_call_t  *call, *best;
+    u_char                    *members;
+
+    fan = ngx_http_get_module_ctx(ctx->r, ngx_http_urlstore_route_module);
+
+    if (ngx_http_urlstore_survey_silent(fan, &silent, &unsure) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    /* what matters: refused; made, or dropped; it is there; it is not */
+
+    best = NULL;
+
+    for (i = 0; i < fan->n; i++) {
+        call = &fan->calls[i];
+
+        if (!ngx_http_urlstore_survey_answers(call)) {
+            continue;
+        }
+
+        if (best == NULL || best->status == NGX_HTTP_NOT_FOUND
+            || (call->status >= NGX_HTTP_BAD_REQUEST
+                && call->status != NGX_HTTP_NOT_FOUND)
+            || (best->status == NGX_HTTP_OK
+                && call->status == NGX_HTTP_CREATED))
+        {
+            best = call;
+        }
+    }
+
+    if (best == NULL && !unsure) {
+        return ngx_http_urlstore_route_silent(ctx, fan->map->shards[0].number);
+    }
+
+    if (silent.len && !(ctx->r->method & (NGX_HTTP_GET|NGX_HTTP_HEAD))) {
+
+        members = ngx_pnalloc(ctx->r->pool, silent.len + 32);
+
+        if (members == NULL) {
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
+
+        ngx_http_urlstore_retry_after(ctx, 1);
+
+        ngx_sprintf(members, "\"unavailable\":[%*s]%Z", silent.len - 1,
+                    silent.data + 1);
+
+        return ngx_http_urlstore_problem(ctx, NGX_HTTP_GATEWAY_TIME_OUT,
+                                         (char *) members, "not all shards "
+                                         "have answered, so they may have "
+                                         "done it or not; the others have: "
+                                         "send the request again");
+    }
+
+    if (best->status >= NGX_HTTP_BAD_REQUEST
+        || best->status == NGX_HTTP_NO_CONTENT)
+    {
+        return ngx_http_urlstore_relay_reply(ctx, best);
+    }
+
+    ctx->status = best->status;
+    ctx->wrote = (ctx->r->method == NGX_HTTP_PUT);
+
+    return ngx_http_urlstore_survey_sets(ctx, &silent);
+}
+
+
+/* GET /set; PUT, GET and DELETE /set/NAME */
+
+ngx_int_t
+ngx_http_urlstore_route_set(ngx_http_urlstore_ctx_t *ctx)
+{
+    ngx_int_t                  rc;
+    ngx_uint_t                 i;
+    ngx_str_t                  path;
+    ngx_http_urlstore_fan_t   *fan;
+    ngx_http_urlstore_call_t  *call;
+
+    rc = ngx_http_urlstore_set_batch(ctx);
+
+    if (rc != NGX_DECLINED) {
+        return rc;
+    }
+
+    fan = ngx_http_urlstore_fan(ctx, &rc);
+
+    if (fan == NULL) {
+        return rc;
+    }
+
+    path.data = ngx_pnalloc(ctx->r->pool, sizeof("/set/") + ctx->set_name.len);
+
+    if (path.data == NULL
+        || ngx_http_urlstore_fan_calls(fan, fan->map->nshards) != NGX_OK)
+    {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    path.len = ngx_sprintf(path.data, "/set%s%V", ctx->set_name.len ? "/" : "",
+                           &ctx->set_name)
+               - path.data;
+
+    rc = ngx_http_discard_request_body(ctx->r);
+
+    if (rc != NGX_OK) {
+        return rc;
+    }
+
+    ngx_http_urlstore_accept(ctx, US_FORMAT_JSON);
+
+    fan->done = ngx_http_urlstore_survey_set;
+
+    for (i = 0; i < fan->n; i++) {
+        call = &fan->calls[i];
+
+        call->shard = i;
+        call->method = ctx->r->method == NGX_HTTP_HEAD ? NGX_HTTP_GET
+                                                       : ctx->r->method;
+        call->reads = (call->method == NGX_HTTP_GET);
+        call->single = 1;
+        call->path = path;
+        ngx_str_set(&call->accept, "text/plain");
+
+        (void) ngx_http_urlstore_fan_call(fan, call);
+    }
+
+    return ngx_http_urlstore_fan_wait(fan);
 }

@@ -35,7 +35,8 @@ us_store_set_is(us_store_t *s, us_store_set_t set)
 int
 us_store_set_has(us_store_t *s, us_store_set_t set, uint64_t id)
 {
-    return us_set_has(&s->arena, set.row, id) && us_store_set_is(s, set);
+    return set.number && us_set_has(&s->arena, set.row, id)
+           && us_store_set_is(s, set);
 }
 
 

@@ -504,6 +504,26 @@ us_conf_is_name(us_str_t name, size_t max)
 
 
 int
+us_conf_is_set(us_str_t name)
+{
+    size_t    i;
+    us_str_t  c;
+
+    for (i = 0; i < name.len; i++) {
+        c = (us_str_t) { 1, name.data + i };
+
+        if (*c.data != '.' && *c.data != ':' && !us_conf_is_name(c, 1)) {
+            return 0;
+        }
+    }
+
+    return name.len && name.len <= US_STORE_SET_LEN
+           && us_str_compare(name, us_string(".")) != 0
+           && us_str_compare(name, us_string("..")) != 0;
+}
+
+
+int
 us_conf_marks(us_store_conf_t *conf, us_str_t list)
 {
     unsigned        i;

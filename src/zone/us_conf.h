@@ -64,6 +64,9 @@ typedef struct {
 /* whether it is a name, of letters, digits, - and _ only, of 1 to max bytes */
 int us_conf_is_name(us_str_t name, size_t max);
 
+/* the same of a set: letters, digits and _ - . :, but no segment of a path */
+int us_conf_is_set(us_str_t name);
+
 /*
  * Adds the marks of "NAME,NAME,...", which stays where it is.  0; or -1: one is
  * no name of at most US_STORE_MARK_LEN bytes, or is there already, or they are

@@ -104,6 +104,33 @@ const cases = [
     ["setMark", "POST", "/mark/nothing", text, "0\n", 404],
     ["clearMark", "DELETE", "/mark/visited", text, "0\n", 200],
 
+    ["makeSet", "PUT", "/set/crawl-1", {}, null, 201],
+    ["makeSet", "PUT", "/set/crawl-1", {}, null, 200],
+    ["makeSet", "PUT", "/set/-+-", {}, null, 400],
+    ["getSet", "GET", "/set/crawl-1", {}, null, 200],
+    ["getSet", "GET", "/set/none", {}, null, 404],
+    ["listSets", "GET", "/set", {}, null, 200],
+    ["listSets", "GET", "/set", asText, null, 200],
+    ["listSets", "GET", "/set", asNdjson, null, 200],
+    ["addUrls", "POST", "/add?set=crawl-1&stored=1&summary=1", text, urls,
+     200],
+    ["addUrls", "POST", "/add?set=crawl-1", json, '["http://example.com/"]',
+     200],
+    ["addUrls", "POST", "/add?set=none", text, urls, 404],
+    ["seenUrls", "POST", "/seen?set=visited", { ...text, ...asJson }, urls,
+     200],
+    ["seenUrl", "GET", "/seen?set=visited&stored=1&url=http://example.com/",
+     asText, null, 200],
+    ["putIntoSet", "POST", "/set/crawl-1", text, "0\nhttp://example.com/\n9\n",
+     200],
+    ["putIntoSet", "POST", "/set/crawl-1?remove=1", json, "[0,1,999]", 200],
+    ["putIntoSet", "POST", "/set/none", json, "[0]", 404],
+    ["takeOutOfSet", "DELETE", "/set/crawl-1/0", {}, null, 200],
+    ["listUrls", "GET", "/urls?set=!crawl-1", {}, null, 200],
+    ["dropSet", "DELETE", "/set/crawl-1", {}, null, 204],
+    ["dropSet", "DELETE", "/set/crawl-1", {}, null, 404],
+    ["dropSet", "DELETE", "/set/visited", {}, null, 409],
+
     ["deleteUrl", "DELETE", "/url/1", {}, null, 204],
     ["deleteUrl", "DELETE", "/url/999999", {}, null, 404],
     ["getUrl", "GET", "/url/1", {}, null, 410],
@@ -140,6 +167,15 @@ const cases = [
     ["addUrls", "POST", "/router/add", json, '["http://r.com/"]', 200],
     ["addUrls", "POST", "/router/add?url=http://s.com/", {}, null, 201],
     ["setMark", "POST", "/router/mark/visited", json, "[0,7]", 200],
+    ["makeSet", "PUT", "/router/set/a", {}, null, 201],
+    ["makeSet", "PUT", "/router/set/a", {}, null, 200],
+    ["addUrls", "POST", "/router/add?set=a", { ...text, ...asJson }, urls, 200],
+    ["putIntoSet", "POST", "/router/set/a", json, "[0,7]", 200],
+    ["takeOutOfSet", "DELETE", "/router/set/a/0", {}, null, 200],
+    ["getSet", "GET", "/router/set/a", {}, null, 200],
+    ["listSets", "GET", "/router/set", {}, null, 200],
+    ["dropSet", "DELETE", "/router/set/a", {}, null, 204],
+    ["getSet", "GET", "/router/set/a", {}, null, 404],
     ["setMark", "POST", "/router/mark/nothing", json, "[0]", 404],
     ["claim", "POST", "/router/claim", json, "[0,7]", 200],
     ["listUrls", "GET", "/router/urls?times=1", asNdjson, null, 200],
@@ -308,9 +344,11 @@ test("a wrong answer would be noticed", () => {
 // the arguments that an operation takes: a request with another one is told
 
 for (const path in api.paths) {
-    const at = path.replace("{ids}", "0").replace("{name}", "visited")
-        .replace("{host}", "example.com");
-    const method = api.paths[path].get ? "GET" : "POST";
+    const at = path.replace("{ids}", "0").replace("{id}", "0")
+        .replace("{name}", "visited").replace("{host}", "example.com");
+    const method = path === "/set/{name}" ? "POST"
+                   : api.paths[path].get ? "GET"
+                   : api.paths[path].post ? "POST" : "DELETE";
 
     test(`the arguments of ${path}`, async () => {
         const answer = await fetch(`${base}${at}?no-such-one=1`, { method,
