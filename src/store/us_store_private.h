@@ -381,7 +381,7 @@ us_store_hash(const us_store_t *s, unsigned klass, us_str_t rest)
 static inline unsigned
 us_store_class(const us_store_item_t *item, unsigned site)
 {
-    if (item->merge != US_MERGE_FIRST) {
+    if (!item->merge) {
         return item->spelling;
     }
 

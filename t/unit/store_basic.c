@@ -333,6 +333,13 @@ spelling(void **state)
     assert_int_equal(items[1].new_site, 1);
     assert_string(buf, us_store_item_url(&items[1], buf), "http://b.test/");
 
+    assert_int_equal(add(z->store, "http://www.c.test/").new_site, 1);
+    items[0] = item("http://www.c.test/1", 0);
+    items[1] = item("http://c.test/", 0);
+    us_store_add(z->store, items, 2);
+    assert_int_equal(items[0].new_site, 0);
+    assert_int_equal(items[1].new_site, 1);
+
     zone_destroy(z);
 }
 

@@ -1057,6 +1057,13 @@ suffixes_after(us_store_t *s)
     assert_int_equal(us_store_first_of_site(s, 7), 1);
     assert_int_equal(us_store_first_of_site(s, 8), 0);
 
+    /* www=strip: new ones are stored without, whatever the site's first has */
+
+    assert_true(asked(s, 1, US_MERGE_STRIP, "http://gov.uk.test/", 9,
+                      "http://gov.uk.test/").new_site);
+    asked(s, 1, US_MERGE_STRIP, "http://homeoffice.gov.uk/e", 10,
+          "http://homeoffice.gov.uk/e");
+
     /* after a delete of the smaller id the other one is found */
 
     assert_int_equal(us_store_delete(s, 0, &was, &lsn), US_OK);
@@ -1064,7 +1071,7 @@ suffixes_after(us_store_t *s)
           "http://homeoffice.gov.uk/a");
     assert_int_equal(site_of(s, "homeoffice.gov.uk", 1, &site), US_OK);
     assert_int_equal(site.first, 0);
-    assert_int_equal(site.urls, 4);
+    assert_int_equal(site.urls, 5);
 }
 
 
