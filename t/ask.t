@@ -188,6 +188,25 @@ like(ask("add --older 30d $dir/claims", "http://a.test/\n"),
     qr/^2\nurlstore: .*claims": it keeps no claims/, 'no claims');
 ok(!-e "$dir/claims", '  and no directory');
 
+# sets: of a service; of a directory, which is only asked
+
+
+$t->request('PUT', '/kept/set/a');
+is(ask("add --set a $kept", "http://set.test/\n") =~ s/^\d+//r,
+    "\tnew\thttp://set.test/\n0\n", 'add --set');
+is(ask("add --set a $kept", "http://set.test/\n") =~ s/^\d+//r,
+    "\tseen\thttp://set.test/\n0\n", '  once');
+like(ask("seen --set a $kept", "http://never.test/\n"),
+    qr/^-\tunseen\t/, 'seen --set');
+like(ask("add --set b $kept", "http://set.test/\n"),
+    qr/^2\n.*404: there is no set/, 'no such set');
+like(ask("add --set a/b $kept", ''), qr/^2\n.*invalid --set/, 'no name');
+like(ask("add --set a --older 1d $kept", ''), qr/^2\n.*exclude/,
+    'with --older');
+like(ask("add --set a $dir/store", ''), qr/^2\n.*only read/, 'a directory');
+like(ask("seen --set a $dir/store", "http://a.test/\n"), qr/has no set "a"/,
+    '  without the set');
+
 # 503 for a while
 
 my $child = fork() // die "fork: $!";

@@ -38,7 +38,8 @@ struct us_ask_s {
     const char              *only;    /* print URLs of this status; or NULL */
     const char              *older;   /* a duration, or NULL */
     uint32_t                 units;   /* the same, of a directory; or 0 */
-    char                     path[64];
+    const char              *set;     /* the status is about it; or NULL */
+    char                     path[128];
 
     /* a batch: 0, or an exit code after a message */
     int                    (*batch)(us_ask_t *a);
@@ -85,6 +86,15 @@ us_ask_duration(const us_cli_option_t *o, void *value, const char *arg)
 }
 
 
+static int
+us_ask_set(const us_cli_option_t *o, void *value, const char *arg)
+{
+    return us_conf_is_set(us_str_of(arg)) ? us_cli_text(o, value, arg)
+           : us_cli_fail("invalid --set \"%.100s\"; 1 to %u letters, digits "
+                         "and _ - . : are expected", arg, US_STORE_SET_LEN);
+}
+
+
 static const us_cli_option_t  us_add_list[] = {
     { 'n', "new", NULL, "Print the URLs that are new, and with --older those "
       "that are due, and nothing else; on standard error each that a router "
@@ -92,6 +102,8 @@ static const us_cli_option_t  us_add_list[] = {
     { 'o', "older", "DURATION", "Of a store with claims: answer \"due\" for a "
       "URL that was claimed longer ago, such as 30d, and claim it.",
       us_ask_duration, offsetof(us_ask_t, older) },
+    { 's', "set", "NAME", "Put the URLs into this set of a service, and answer "
+      "whether they are new to it.", us_ask_set, offsetof(us_ask_t, set) },
     { .name = NULL }
 };
 
@@ -101,6 +113,8 @@ static const us_cli_option_t  us_seen_list[] = {
     { 'o', "older", "DURATION", "Of a store with claims: answer \"due\" for a "
       "URL that was claimed longer ago, such as 30d.",
       us_ask_duration, offsetof(us_ask_t, older) },
+    { 's', "set", "NAME", "Answer whether the URLs are in this set.",
+      us_ask_set, offsetof(us_ask_t, set) },
     { .name = NULL }
 };
 
@@ -281,6 +295,12 @@ us_ask_group(us_ask_t *a, us_store_item_t *items, const char **refused,
     } else {
         us_store_seen(a->store, group, k);
 
+        if (a->set) {
+            us_store_members(a->store, us_store_set(a->store,
+                                                    us_str_of(a->set)),
+                             group, k);
+        }
+
         if (a->units) {
             (void) us_store_due(a->store, group, k, a->units);
         }
@@ -301,7 +321,9 @@ us_ask_group(us_ask_t *a, us_store_item_t *items, const char **refused,
             continue;
         }
 
-        if (group[k].status == US_UNSEEN) {
+        if (group[k].status == US_UNSEEN && !(a->set && group[k].stored
+                                              == US_SEEN))
+        {
             us_store_spell(a->store, &group[k]);
         }
 
@@ -505,6 +527,10 @@ us_ask_read(us_ask_t *a, const char *dir)
     us_store_conf(a->store, &conf);
     us_store_time(a->store, a->older ? (uint64_t) time(NULL) : 0);
     code = us_ask_older(a, conf.revisit);
+
+    if (a->set && us_store_set(a->store, us_str_of(a->set)).number == 0) {
+        return us_cli_fail("%s has no set \"%s\"", a->data.path, a->set);
+    }
 
     return code ? code : us_ask_rules(a, dir, conf.norm);
 }
@@ -722,7 +748,15 @@ us_ask_command(int argc, char **argv)
         return US_CLI_USAGE;
     }
 
-    if (a.older) {
+    if (a.older && a.set) {
+        return us_cli_fail("--older and --set exclude each other");
+    }
+
+    if (a.set) {
+        snprintf(a.path, sizeof(a.path), "%s?set=%s", a.endpoint, a.set);
+        a.endpoint = a.path;
+
+    } else if (a.older) {
 
         /* of a service, it is part of the request */
 
@@ -739,6 +773,10 @@ us_ask_command(int argc, char **argv)
         if (us_client_init(&a.client, store) == -1) {
             code = us_cli_fail("%s", a.client.error);
         }
+
+    } else if (a.set && a.command == &us_cli_add) {
+        code = us_cli_fail("--set of \"add\" needs http://HOST: the sets of a "
+                           "directory are only read");
 
     } else {
         a.batch = a.command == &us_cli_get ? us_ask_ids : us_ask_urls;
