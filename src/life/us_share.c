@@ -288,6 +288,15 @@ us_share_set_tail(us_share_t *sh, const us_tail_t *tail)
     uint64_t  next;
 
     next = us_relaxed(&sh->tail_at) + 1;
+
+    /*
+     * Release: the last number is stored before this copy is written over.
+     * Without it a weak machine may show a reader of the last copy but one a
+     * mixture, under a number that is still its own.
+     */
+
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+
     sh->tail[next & 1] = *tail;
 
     us_fault(US_FAULT_TAIL);
