@@ -9,10 +9,13 @@
 #include <sys/mman.h>
 
 
+#define US_HUGE_ALIGN  ((size_t) 64 << 10)
+
+
 void *
 us_huge_map(size_t size, size_t huge)
 {
-    size_t    skip, spare;
+    size_t    skip, spare, end;
     uint8_t  *p;
 
     huge &= ~(US_HUGE_PAGE - 1);
@@ -37,7 +40,14 @@ us_huge_map(size_t size, size_t huge)
 
     p += skip;
 
-    munmap(p + size, spare - skip);
+    /* from a multiple of 64 KB on, the largest page that there is */
+
+    end = size + spare - skip;
+    size = (size + US_HUGE_ALIGN - 1) & ~(US_HUGE_ALIGN - 1);
+
+    if (size < end) {
+        munmap(p + size, end - size);
+    }
 
     /* without them it works as well */
 
