@@ -148,9 +148,9 @@ $(FAULT_MODULE): $(MODULE_SRC) | $(B)/.libraries
 # would not see where it ends.
 # nginx itself reads words at any address (ngx_str4cmp) where x86 can.
 
-$(NGX_SOURCE)/%/configure: tools/nginx-source.sh | $(B)/.deps-build
+$(NGX_SOURCE)/%/configure: tools/source.sh | $(B)/.deps-build
 	@echo 'fetching the source of nginx in $*'
-	@tools/nginx-source.sh $(@D) $*
+	@tools/source.sh $(@D) $*
 
 .PRECIOUS: $(NGX_SOURCE)/%/configure
 

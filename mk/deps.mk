@@ -29,9 +29,12 @@ PKG_bench    := g++ wrk redis-tools libjudy-dev libmarisa-dev libhat-trie-dev \
                 liburiparser-dev libcurl4-openssl-dev gnuplot-nox
 PKG_corpora  := git libhtml-parser-perl
 PKG_model    := spin
-PKG_deb      := $(PKG_build) debhelper dpkg-dev nginx-dev
+PKG_deb      := $(PKG_build) build-essential debhelper dpkg-dev libpq-dev \
+                nginx-dev
 PKG_deb-test := lintian debootstrap iproute2
 PKG_valgrind := valgrind
+PKG_musl     := musl-tools
+PKG_arm64    := crossbuild-essential-arm64 qemu-user-static
 
 # Debian's npm brings hundreds of packages along; if there is another one, it
 # is taken

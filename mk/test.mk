@@ -13,6 +13,7 @@
 #   t/clients/*     the clients, in each language
 #   t/fault/*.c     a disk that fails, a clock that is set
 #   t/model/*.pml   the protocols of the store and of growth, for spin
+#   t/model/weak.c  those of the store on a machine that reorders, for GenMC
 #
 #   make test T=t/load*.t      some of t/*.t only, without the rest
 
@@ -95,7 +96,7 @@ test-unit: deps           ## the C unit tests, with ASan and UBSan
 test-unit-%: $(B)/unit/% $(B)/generate
 	@start=$$(date +%s%N); \
 	if timeout 600 env ASAN_OPTIONS=detect_leaks=1 \
-	    UBSAN_OPTIONS=print_stacktrace=1 $< >$<.log 2>&1; \
+	    UBSAN_OPTIONS=print_stacktrace=1 $(RUN) $< >$<.log 2>&1; \
 	then state="ok $$(grep -c '\[ *OK \]' $<.log || true) tests,"; \
 	    state="$$state $$(awk '/SKIPPED TEST/ { n = $$1 } \
 	        END { print n + 0 }' $<.log) skipped"; \
@@ -137,13 +138,18 @@ test-kill: $(B)/stress/kill $(B)/stress/urls ## random SIGKILL, 10 minutes
 	$(B)/stress/kill 600 <$(B)/stress/urls
 
 test-steps: $(B)/stress/steps  ## a writer, killed after every single store
-	$< all
+	$(RUN) $< all
 
 test-room: $(B)/stress/room  ## full zones that restart, 500 kinds
 	$< 500
 
 check-model: $(B)/.deps-build $(B)/.deps-model ## the models of store, growth and log, and their mutants
 	@tools/check-model.sh $(B)/model
+
+GENMC ?= genmc
+
+check-weak:     ## t/model/weak.c under weak memory models (GENMC=genmc), results: weak.txt
+	@tools/check-weak.sh $(GENMC)
 
 
 # --- where nothing is installed -----------------------------------------
@@ -157,6 +163,36 @@ BARE ?= run stop test-docs test
 
 test-bare:      ## run, test-docs and test in a bare Debian (SUITE): root, debootstrap, 10 GB
 	@SUITE=$(SUITE) tools/bare.sh $(B)/bare $(BARE)
+
+# --- another C library, another machine ---------------------------------
+#
+# The core, the command and the unit tests, without sanitizers, by
+# another compiler against libraries from Debian's sources (tools/foreign.sh),
+# in build/musl and build/arm64.
+#
+#   make test-musl UNIT_ALL='life filter'     some of the unit tests
+
+RUN :=
+
+define foreign
+	@tools/packages.sh install $(PKG_$(1))
+	@mkdir -p $(B)/$(1) && touch $(addprefix $(B)/$(1)/.deps-,build pg test)
+	@[ -e $(B)/$(1)/libraries/lib/libcmocka.a ] \
+	    || tools/foreign.sh $(B)/$(1)/libraries $(2)
+	+@PKG_CONFIG_LIBDIR=$(abspath $(B))/$(1)/libraries/lib/pkgconfig \
+	    $(MAKE) --no-print-directory B=$(B)/$(1) DEPS= CC=$(firstword $(2)) \
+	    CFLAGS='-O2 -g -I$(B)/$(1)/libraries/include' \
+	    ASAN='-O1 -g -I$(B)/$(1)/libraries/include' \
+	    LDFLAGS='-L$(B)/$(1)/libraries/lib' RUN='$(3)' core test-unit \
+	    $(4)
+endef
+
+test-musl: $(B)/generate  ## the command and the unit tests with musl
+	$(call foreign,musl,musl-gcc)
+
+test-arm64: $(B)/generate  ## the command, the unit tests, steps for arm64, under qemu
+	$(call foreign,arm64,aarch64-linux-gnu-gcc aarch64-linux-gnu,\
+	    qemu-aarch64-static -L /usr/aarch64-linux-gnu,test-steps)
 
 # --- t/ in another nginx ------------------------------------------------
 
@@ -320,8 +356,8 @@ $(CLIENT_MODULES): | $(B)/.deps-clients
 	    || npm ci --ignore-scripts --no-audit --no-fund
 	@touch $@
 
-.PHONY: test regress test-full test-bare test-programs test-unit test-stress test-kill \
+.PHONY: test test-musl test-arm64 regress test-full test-bare test-programs test-unit test-stress test-kill \
         test-replica test-cluster test-route test-route-short programs \
-        test-server test-room test-steps check-model test-asan test-valgrind \
+        test-server test-room test-steps check-model check-weak test-asan test-valgrind \
         test-builds test-upgrade faults test-faults test-claims test-web \
         test-clients test-crawl test-languages

@@ -51,8 +51,8 @@ scenario() {
 }
 
 # A header's release, or the directory's, orders what was written before it; the
-# fence after the vector load makes acquires of all loads before it.  RING 2 is a
-# load with a branch before the store that it orders.
+# fence after the vector load makes acquires of all loads before it.  RING 2 is
+# a load with a branch before the store that it orders.
 
 scenario PUBLISH 5 5
 scenario STALE 14 1 3 5 6 7 9 10 11 12 13 14

@@ -26,7 +26,6 @@ us_disk_fail(us_disk_error_t *e, int err, const char *fmt, ...)
 {
     int      n;
     va_list  args;
-    char     why[80];
 
     if (e == NULL) {
         return -1;
@@ -40,7 +39,7 @@ us_disk_fail(us_disk_error_t *e, int err, const char *fmt, ...)
 
     if (err && n >= 0 && (size_t) n < sizeof(e->text)) {
         snprintf(e->text + n, sizeof(e->text) - n, " (%d: %s)", err,
-                 strerror_r(err, why, sizeof(why)));
+                 strerror(err));
     }
 
     return -1;

@@ -5,7 +5,8 @@
  * For each kind of change a store is prepared.  While the writer that does the
  * change holds the lock, the zone can only be read.  An instruction that stores
  * to it is interrupted (SIGSEGV), the zone is opened, that instruction alone is
- * executed (the processor's trap flag, SIGTRAP), and the zone is closed again.
+ * executed (SIGTRAP: the trap flag of x86-64, a breakpoint after it on arm64),
+ * and the zone is closed again.
  * What is in it then is what the writer would have left, had it been killed
  * there.  A copy is looked at as
  *
@@ -37,13 +38,6 @@
 #include <sys/mman.h>
 #include <ucontext.h>
 #include <unistd.h>
-
-#ifndef __x86_64__
-#error "the trap flag is that of x86-64"
-#endif
-
-
-#define TRAP_FLAG  0x100
 
 #define SMALL      ((size_t) 480 << 10)
 #define MEDIUM     ((size_t) 2 << 20)
@@ -1342,13 +1336,61 @@ try(int ended)
 }
 
 
+/* the instruction at which a signal came is executed alone, or no longer */
+
+#if defined(__x86_64__)
+
+#define TRAP_FLAG  0x100
+
+static void
+step(ucontext_t *uc, int alone)
+{
+    uc->uc_mcontext.gregs[REG_EFL] &= ~TRAP_FLAG;
+    uc->uc_mcontext.gregs[REG_EFL] |= alone ? TRAP_FLAG : 0;
+}
+
+#elif defined(__aarch64__)
+
+/* a store does not branch: the next instruction becomes a breakpoint */
+
+#define BREAKPOINT  0xd4200000
+
+static void
+step(ucontext_t *uc, int alone)
+{
+    uintptr_t         page;
+    static uint32_t  *next, instruction;
+
+    page = (uintptr_t) sysconf(_SC_PAGESIZE);
+
+    if (alone) {
+        next = (uint32_t *) uc->uc_mcontext.pc + 1;
+        instruction = *next;
+
+        if (mprotect((void *) ((uintptr_t) next & -page), page,
+                     PROT_READ|PROT_WRITE|PROT_EXEC)
+            == -1)
+        {
+            perror("mprotect");
+            _exit(2);
+        }
+    }
+
+    *next = alone ? BREAKPOINT : instruction;
+    __builtin___clear_cache((char *) next, (char *) (next + 1));
+}
+
+#else
+#error "step() is of x86-64 and arm64"
+#endif
+
+
 /* an instruction is about to store to the zone */
 
 static void
 closed(int sig, siginfo_t *info, void *context)
 {
-    uintptr_t    at;
-    ucontext_t  *uc = context;
+    uintptr_t  at;
 
     at = (uintptr_t) info->si_addr;
 
@@ -1362,7 +1404,7 @@ closed(int sig, siginfo_t *info, void *context)
     address = at;
 
     protect(PROT_READ|PROT_WRITE);
-    uc->uc_mcontext.gregs[REG_EFL] |= TRAP_FLAG;
+    step(context, 1);
 }
 
 
@@ -1371,9 +1413,7 @@ closed(int sig, siginfo_t *info, void *context)
 static void
 stored(int sig, siginfo_t *info, void *context)
 {
-    ucontext_t  *uc = context;
-
-    uc->uc_mcontext.gregs[REG_EFL] &= ~TRAP_FLAG;
+    step(context, 0);
     stores++;
 
     if ((all || loop < 4 || loop % LOOP == 0)

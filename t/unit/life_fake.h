@@ -24,6 +24,7 @@
 
 
 #include "life/us_life.h"
+#include "lsan.h"
 #include "marks.h"
 #include "journal/us_dir.h"
 
@@ -37,7 +38,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sanitizer/lsan_interface.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>

@@ -1,9 +1,10 @@
 #!/bin/sh
 
-# Fetches the source of the nginx that Debian's release SUITE has (the package
-# nginx-dev has headers only), without Debian's patches, and unpacks it:
+# Fetches the source of a package of Debian's release SUITE, that of nginx if
+# none is named (nginx-dev has headers only), without Debian's patches, and
+# unpacks it:
 #
-#     tools/nginx-source.sh DIRECTORY SUITE
+#     tools/source.sh DIRECTORY SUITE [PACKAGE]
 #
 # apt gets source lists of its own for that, the system's stay as they are.
 
@@ -11,6 +12,7 @@ set -eu
 
 dir=$1
 suite=$2
+package=${3:-nginx}
 key=/usr/share/keyrings/debian-archive-keyring.gpg
 
 # the mirror that this system uses
@@ -35,7 +37,7 @@ apt() {
 }
 
 apt update
-apt source --download-only --tar-only nginx
-tar -xzf nginx_*.orig.tar.gz --strip-components=1
+apt source --download-only --tar-only "$package"
+tar -xf "$package"_*.orig.tar.?z* --strip-components=1
 rm -rf lists
 touch configure          # it is newer than this file
