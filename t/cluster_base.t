@@ -277,7 +277,6 @@ system('chmod', '-R', 'a+rX', "$copy.shard");
 ok($shard->stop, '  which is stopped');
 
 $a = node('n0', "base=$copy.shard path=%%DIR%%/u");
-$b = node('n1', "path=%%DIR%%/u");
 
 sub waits
 {
@@ -294,6 +293,7 @@ waits($a, 'the log of a backup');
 ok(wait_until(10, sub { $a->error_log
     =~ /was restored, and needs the newest map again/ }), '  and says so');
 is($a->post('/cluster?rebase', '')->{status}, 503, '  no base is made of it');
+$b = node('n1', "path=%%DIR%%/u");
 becomes($b, 'standby');
 is($b->post('/cluster?promote', '')->{status}, 200,
     'the other node is promoted');
