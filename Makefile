@@ -33,7 +33,7 @@ clean: ## removes build/ (the data of a running service stays)
 	rm -rf $(B)
 
 help:
-	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-17s %s\n",$$1,$$2}' \
+	@awk -F':.*## ' '/^[^ :]+:.*## /{printf "  make %-17s %s\n",$$1,$$2}' \
 	    $(MAKEFILE_LIST)
 
 .PHONY: all clean help

@@ -49,11 +49,13 @@ my (%target, %named, %directive);
 for my $doc (@docs) {
     my $text = slurp($doc) =~ s/^```.*?^```//gmsr;
 
-    $named{$1} = $doc while $text =~ /(?:`|^    )(?:\w+=\S+ )?make ([a-z-]+)/mg;
+    $named{$1} = $doc
+        while $text =~ /(?:`|^    )(?:\w+=\S+ )?make ([a-z][a-z\d-]*)/mg;
     $directive{$1} = $doc while $text =~ /\b(urlstore_[a-z_]+)\b(?!_?\*)/g;
 }
 
-$target{$_} = 1 for map { /^([a-z-]+(?: [a-z-]+)*):(?!=)/ ? split ' ', $1 : () }
+$target{$_} = 1
+    for map { /^([a-z\d-]+(?: [a-z\d-]+)*):(?!=)/ ? split ' ', $1 : () }
     map { split /\n/, slurp($_) } 'Makefile', glob 'mk/*.mk';
 
 delete $named{modules};                # of nginx
