@@ -199,7 +199,7 @@ is(ask("add --set a $kept", "http://set.test/\n") =~ s/^\d+//r,
 like(ask("seen --set a $kept", "http://never.test/\n"),
     qr/^-\tunseen\t/, 'seen --set');
 like(ask("add --set b $kept", "http://set.test/\n"),
-    qr/^2\n.*404: there is no set/, 'no such set');
+    qr/^2\n.*404: there is no set "b"$/m, 'no such set');
 like(ask("add --set a/b $kept", ''), qr/^2\n.*invalid --set/, 'no name');
 like(ask("add --set a --older 1d $kept", ''), qr/^2\n.*exclude/,
     'with --older');

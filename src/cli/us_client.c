@@ -333,19 +333,21 @@ us_client_read(us_client_t *c, long *retry)
 static int
 us_client_problem(us_client_t *c, const char *endpoint, int status)
 {
-    char  *p, *from;
+    char  *p, *to, *from;
 
     from = strstr((char *) c->reply, "\"detail\":\"");
     from = from ? from + 10 : (char *) c->reply;
 
-    for (p = from; *p && *p != '"' && p - from < 200; p++) {
-        if (iscntrl((unsigned char) *p)) {
-            *p = ' ';
+    for (p = from, to = from; *p && *p != '"' && to - from < 200; p++) {
+        if (*p == '\\' && p[1]) {
+            p++;
         }
+
+        *to++ = iscntrl((unsigned char) *p) ? ' ' : *p;
     }
 
     return us_client_fail(c, "%s:%s%s%s: %d: %.*s", c->host, c->port, c->path,
-                          endpoint, status, (int) (p - from), from);
+                          endpoint, status, (int) (to - from), from);
 }
 
 
