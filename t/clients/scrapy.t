@@ -66,13 +66,17 @@ sub sum
 }
 
 
-# the pages of a store without the mark
+# The pages of a store without the mark.  The store may have been started just
+# now, and answers 503 until it is loaded.
 
 sub left
 {
     my ($t, $below) = @_;
 
-    return $t->get("$below/urls?mark=!visited&limit=10000")->{body};
+    $t->ready(below => $below);
+    my $r = $t->get("$below/urls?mark=!visited&limit=10000");
+
+    return $r->{status} == 200 ? $r->{body} : "$r->{status}: $r->{body}";
 }
 
 
