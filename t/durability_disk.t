@@ -214,7 +214,7 @@ ok($t->stop, 'stopped');
 SKIP: {
     skip('only root can mount', 1) if $> != 0;
 
-    $t = server('sync=50ms');
+    $t = server('sync=50ms sets_create=auto');
     $t->allow(qr/\[alert\].*journal.* failed/);
 
     my $data = "$t->{dir}/data";
@@ -225,7 +225,7 @@ SKIP: {
     $t->run;
     ok($t->ready(write => 1), 'ready');
 
-    my $rec = UrlStore::Record->new($t, pause => 0.005);
+    my $rec = UrlStore::Record->new($t, pause => 0.005, sets => 40);
     my $first = sub { $t->get('/url/0')->{status} == 200 };
     my ($refused, $again, $read, @faults) = (0, 0, 0);
 
@@ -258,7 +258,7 @@ SKIP: {
             unlink glob("$data/*");
             $t->start;
             $t->ready(write => 1);
-            $rec = UrlStore::Record->new($t, pause => 0.005);
+            $rec = UrlStore::Record->new($t, pause => 0.005, sets => 40);
         }
     }
 

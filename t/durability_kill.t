@@ -1,8 +1,8 @@
 #!/usr/bin/perl
 
 # kill -9: of workers, of the whole process group, of the master alone, for
-# each sync policy.  Clients keep their own record.  (At numbered points of
-# the code: t/durability_points.t.)
+# each sync policy.  12 clients keep their own record, of URLs, claims and 200
+# sets.  (At numbered points of the code: t/durability_points.t.)
 #
 # US_KILLS_WORKERS=N, in all (40); US_KILLS_GROUP=N and US_KILLS_MASTER=N, for
 # each policy (4).  0: none.
@@ -34,7 +34,8 @@ sub fresh
     $t->allow(qr/the master process is gone/);
 
     return $t->run(zone_conf(
-        "256m path=%%DIR%%/data sync=$sync snapshot=256k revisit=1m"));
+        "256m path=%%DIR%%/data sync=$sync snapshot=256k revisit=1m sets=256"
+        . ' sets_create=auto'));
 }
 
 # each returns faults
@@ -86,7 +87,7 @@ for my $who (qw(worker group master)) {
 
     for my $sync (@policies) {
         my $want = $who eq 'worker' ? $kills{$who} / 2 : $kills{$who};
-        my ($n, $answers, @faults) = (0, 0);
+        my ($n, $answers, $new, $seen, @faults) = (0, 0, 0, 0);
 
         next if $want < 1;
         $slow = 0;
@@ -94,7 +95,8 @@ for my $who (qw(worker group master)) {
         while ($n < $want && !@faults) {
             my $t = fresh($sync);
             push @faults, 'not ready' if !$t->ready;
-            my $rec = UrlStore::Record->new($t, pause => 0.005, claims => 1);
+            my $rec = UrlStore::Record->new($t, pause => 0.02, claims => 1,
+                clients => 12, sets => 200);
             wait_until(5, sub { @{ $rec->check } || $rec->{answers} });
 
             for (my $i = 0; $i < $most{$who} && $n < $want && !@faults; $i++) {
@@ -105,11 +107,14 @@ for my $who (qw(worker group master)) {
             push @faults, 'not ready' if !$t->ready;
             push @faults, $rec->finish;
             $answers += $rec->{answers};
+            $new += $rec->{new};
+            $seen += $rec->{seen};
         }
 
         is_deeply(\@faults, [],
             "sync=$sync: $who killed $n times, $answers answers kept");
         cmp_ok($answers, '>', 0, 'answers came');
+        cmp_ok($new, '>', 0, "$new URLs were new to a set, and $seen seen");
         cmp_ok($slow, '<=', $n / 20, 'the workers ended soon');
     }
 }

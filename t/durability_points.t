@@ -53,7 +53,8 @@ sub fresh
     my $sync = $p <= 5 ? 'always' : '50ms';
 
     return $t->run(zone_conf(
-        "64m path=%%DIR%%/data snapshot=64k sync=$sync revisit=1m"));
+        "64m path=%%DIR%%/data snapshot=64k sync=$sync revisit=1m"
+        . ' sets_create=auto'));
 }
 
 # the server as it is: answers must come, and all that came must be right
@@ -85,7 +86,7 @@ for my $p (1 .. $#points) {
     while ($n < $kills && time < $end && !@faults) {
         my $t = fresh($p);
         my $rec = UrlStore::Record->new($t, pause => 0.001, claims => 1,
-            batch => $p >= 6 && $p <= 13 ? 200 : 20);
+            sets => 40, batch => $p >= 6 && $p <= 13 ? 200 : 20);
         my $here = 0;
 
         push @faults, whole($t, $rec);

@@ -21,7 +21,7 @@ my $t = UrlStore::Test->new(workers => 2, daemon => 1,
     globals => 'worker_shutdown_timeout 5s;');
 
 $t->run(zone_conf('256m path=%%DIR%%/data sync=100ms snapshot=256k scrub=1s'
-    . ' marks=visited'));
+    . ' marks=visited sets_create=auto'));
 
 sub halted
 {
@@ -32,7 +32,7 @@ sub halted
 
 ok($t->ready, 'ready');
 
-my $rec = UrlStore::Record->new($t);
+my $rec = UrlStore::Record->new($t, sets => 40);
 sleep 0.3;
 
 # reloads, with nginx -t in between

@@ -14,13 +14,21 @@ package UrlStore::Record;
 # what is new there and compares it with the store (check(1): all of it).  With
 # claims => 1 the adds are claims as well, and what was answered is claimed.
 #
+# With sets => N, of a zone with sets_create=auto, most requests are about sets
+# instead.  N sets are of all clients, which add the same URLs to the same sets
+# at the same time; one more is of each client alone, which also takes URLs out
+# of it, and drops it.  A client repeats such a request with its key until it is
+# answered.  So of all answers for a URL and a set exactly one is `new`, since
+# the set was made or the URL taken out; who is answered `seen` comes after
+# that; and the sets have these URLs and no others.
+#
 # Core Perl only.
 
 use strict;
 use warnings;
 
 use POSIX qw(:sys_wait_h);
-use Time::HiRes qw(sleep);
+use Time::HiRes qw(sleep time);
 
 use UrlStore::Client;
 use UrlStore::Test ();
@@ -30,7 +38,7 @@ my $SEQUENCE = 0;
 
 
 # options: clients (2), batch (20 URLs), pause (seconds between requests),
-# claims (of a zone with revisit=)
+# claims (of a zone with revisit=), sets (how many, 0)
 
 sub new
 {
@@ -38,7 +46,8 @@ sub new
 
     my $self = bless {
         t => $t, clients => 2, batch => 20, pause => 0.002, pids => [],
-        url => {}, id => {}, read => {}, answers => 0, %o,
+        url => {}, id => {}, read => {}, answers => 0, sets => 0, set => {},
+        fresh => {}, lost => {}, new => 0, seen => 0, %o,
         number => ++$SEQUENCE
     }, $class;
 
@@ -68,8 +77,10 @@ sub start
         my $pid = fork() // die "fork: $!";
 
         if ($pid == 0) {
-            $SIG{TERM} = 'DEFAULT';
+            $SIG{TERM} = $self->{sets} ? sub { $self->{end} //= time }
+                : 'DEFAULT';
             eval { $self->_client($k, $port, $parent) };
+            warn $@ if $@;
             POSIX::_exit(0);
         }
 
@@ -99,10 +110,18 @@ sub _client
     my (@known, $client);
     my $mark = "$$";
 
+    srand($$);
+
     # a test that dies does not leave them behind
 
-    while (getppid() == $parent) {
+    while (getppid() == $parent && !$self->{end}) {
         my @batch;
+
+        if ($self->{sets} && rand() < 0.7) {
+            $self->_sets($k, $port, $parent);
+            sleep $self->{pause} if $self->{pause};
+            next;
+        }
 
         for (1 .. $self->{batch}) {
             my $line = $self->{lines}[rand @{ $self->{lines} }];
@@ -137,13 +156,211 @@ sub _client
 }
 
 
+# The answer to a request about a set, and how often it was sent; nothing if it
+# is not answered within 20 seconds after the end.
+
+sub _sure
+{
+    my ($self, $port, $parent, @request) = @_;
+
+    for (my $n = 1;
+        getppid() == $parent && (!$self->{end} || time < $self->{end} + 20);
+        $n++)
+    {
+        $self->{sure} //=
+            UrlStore::Client->new('127.0.0.1', $port, no_retry => 1);
+
+        my $a = eval { $self->{sure}->request(@request) };
+
+        return ($a, $n) if $a && $a->{status} < 500;
+
+        delete $self->{sure} if !$a;
+        sleep 0.01;
+    }
+
+    return;
+}
+
+
+# A line of its record: set, id, status, URL.
+
+sub _sets
+{
+    my ($self, $k, $port, $parent) = @_;
+
+    open my $fh, '>>', $self->_file("$k.sets") or die "$!";
+
+    my $own = "own-$k";
+    my $mine = $self->{mine} //= {};
+    my $what = rand;
+
+    if (%$mine && $what < 0.04) {
+        my ($a) = $self->_sure($port, $parent, 'DELETE', "/set/$own", undef);
+
+        die "DELETE /set/$own: $a->{status}" if $a && $a->{status} !~ /^[24]04/;
+        print $fh join("\t", $own, '-', $a ? 'dropped' : 'lost', ''), "\n";
+        $self->{mine} = {};
+        return;
+    }
+
+    if (%$mine && $what < 0.12) {
+        my @ids = grep { rand() < 0.3 } keys %$mine or return;
+        my ($a, $n) = $self->_sure($port, $parent, 'POST',
+            "/set/$own?remove=1", join('', map { "$_\n" } @ids),
+            'Content-Type' => 'text/plain');
+
+        if (!$a) {
+            print $fh "$own\t-\tlost\t\n";
+            return;
+        }
+
+        for (split /\n/, $a->{body}) {
+            my ($id, $status, $url) = split /\t/;
+
+            $status = 'out' if $status eq 'unseen' && $n > 1;
+            print $fh "$own\t$id\t$status\t$url\n";
+            delete $mine->{$id};
+        }
+
+        return;
+    }
+
+    # for a fortieth of a second a fortieth of the sets, and for two seconds
+    # forty URLs
+
+    my $part = $self->{sets} / 40;
+    my $shared = $what < 0.8;
+    my $set = !$shared ? $own : 's-'
+        . int(int(time * 40) * $part + rand $part) % $self->{sets};
+    my $at = int(time / 2);
+    my @lines = map { $self->{lines}[($at * 40 + rand 40)
+        % @{ $self->{lines} }] =~ s/[#?].*//r . "/$at" } 1 .. 20;
+    my $key = join '-', $$, $k, ++$self->{key};
+
+    my ($a) = $self->_sure($port, $parent, 'POST', "/add?set=$set",
+        join('', map { "$_\n" } @lines), 'Content-Type' => 'text/plain',
+        'Idempotency-Key' => qq("$key"));
+
+    if (!$a || $a->{status} != 200) {
+        die "/add?set=$set: $a->{status} $a->{body}" if $a;
+        print $fh "$set\t-\tlost\t\n";
+        return;
+    }
+
+    for (split /\n/, $a->{body}) {
+        my ($id, $status, $url) = split /\t/;
+
+        next if $id eq '-';
+        print $fh "$set\t$id\t$status\t$url\n";
+        $mine->{$id} = 1 if !$shared;
+    }
+}
+
+
+# What the clients were answered about sets since the last time, and whether the
+# sets have it.  At the end ($all), when no client is at work, whether they have
+# just that.
+
+sub _check_sets
+{
+    my ($self, $all) = @_;
+
+    my $sets = $self->{set};
+    my @faults;
+
+    my $unsaid = sub {
+        my ($set) = @_;
+
+        push @faults, map { "$_ is seen in $set and was new to nobody" }
+            grep { !$sets->{$set}{$_}[0] } keys %{ $sets->{$set} }
+            if !$self->{lost}{$set};
+    };
+
+    for my $k (1 .. $self->{clients}) {
+        open my $fh, '<', $self->_file("$k.sets") or next;
+        seek $fh, $self->{read}{"$k.sets"} // 0, 0;
+
+        while (my $line = <$fh>) {
+            last if $line !~ /\n\z/;
+            $self->{read}{"$k.sets"} = tell $fh;
+
+            my ($set, $id, $status, $url) = split /\t/, $line =~ s/\n//r;
+
+            if ($status eq 'dropped' || $status eq 'lost') {
+                $unsaid->($set);
+                $self->{lost}{$set} = 1 if $status eq 'lost';
+                delete $sets->{$set} if $status eq 'dropped';
+                next;
+            }
+
+            my $had = $sets->{$set}{$url} //= [ 0, $id ];
+
+            $self->{answers}++;
+
+            push @faults, "$url has the ids $had->[1] and $id"
+                if $had->[1] != $id;
+
+            if ($status eq 'new') {
+                push @faults, "$url is new twice to $set" if $had->[0]++;
+                push @{ $self->{fresh}{$set} }, $url if $set =~ /^s-/;
+                $self->{new}++;
+
+            } elsif ($status eq 'seen') {
+                push @faults, "$url is seen in $set, from before"
+                    if $set !~ /^s-/ && !$had->[0];
+                $self->{seen}++;
+
+            } else {
+                push @faults, "$url is $status, of $set"
+                    if $status ne 'out' || !$had->[0];
+                delete $sets->{$set}{$url};
+            }
+        }
+    }
+
+    my $client = $self->{t}->client;
+
+    for my $set ($all ? () : keys %{ $self->{fresh} }) {
+        my $urls = delete $self->{fresh}{$set};
+        my $a = $client->request('POST', "/seen?set=$set",
+            join('', map { "$_\n" } @$urls), 'Content-Type' => 'text/plain');
+
+        push @faults, !$a || $a->{status} != 200 ? "no answer about $set"
+            : map { "not in $set: $_" } grep { !/^\d+\tseen\t/ }
+              split /\n/, $a->{body};
+    }
+
+    for my $set ($all ? keys %$sets : ()) {
+        next if $self->{lost}{$set};
+
+        my $a = $client->request('GET', "/urls?set=$set&limit=1000000");
+        my %left = map { $_ => 1 } keys %{ $sets->{$set} };
+
+        $unsaid->($set);
+        push @faults, "no URLs of $set" if !$a || $a->{status} != 200;
+
+        for (split /\n/, $a ? $a->{body} : '') {
+            my ($id, $url) = split /\t/;
+
+            push @faults, "$url ($id) is in $set"
+                if !delete $left{$url} || $sets->{$set}{$url}[1] != $id;
+        }
+
+        push @faults, map { "$_ is not in $set" } keys %left;
+    }
+
+    return @faults;
+}
+
+
 # Reads what has been answered since, and asks the store: a list of faults.
 
 sub check
 {
     my ($self, $all) = @_;
 
-    my (@faults, @ids);
+    my @faults = $self->{sets} ? $self->_check_sets($all) : ();
+    my @ids;
 
     for my $k (1 .. $self->{clients}) {
         my $file = $self->_file($k);
