@@ -445,7 +445,8 @@ us_dump_keys(us_store_t *s, us_dump_t *d, const us_dump_head_t *head)
 
     for (at = us_keys_first(&s->arena), n = 0; at < end; at++) {
 
-        if (!us_keys_read(&s->arena, at, &e[n]) || e[n].until <= s->now) {
+        if (!us_keys_read(&s->arena, at, &e[n])
+            || us_keys_until(&e[n]) <= s->now) {
             continue;
         }
 
@@ -454,7 +455,7 @@ us_dump_keys(us_store_t *s, us_dump_t *d, const us_dump_head_t *head)
                          ? ((uint64_t) 1 << head->ids % 64) - 1 : 0;
         }
 
-        e[n].next = 0;
+        e[n].last = us_keys_until(&e[n]);
         n += e[n].bits != 0;
 
         if (n == US_DUMP_WORDS / 4) {
@@ -467,8 +468,8 @@ us_dump_keys(us_store_t *s, us_dump_t *d, const us_dump_head_t *head)
     /* what is forgotten; also what was overwritten since the loop began */
 
     memset(&e[n], 0, sizeof(us_keys_entry_t));
-    e[n].until = (uint32_t) us_acquire(&us_head(s)->keys_lost);
-    n += e[n].until > s->now;
+    e[n].last = (uint32_t) us_acquire(&us_head(s)->keys_lost);
+    n += us_keys_until(&e[n]) > s->now;
 
     if (n) {
         op.bytes.len = n * sizeof(us_keys_entry_t);

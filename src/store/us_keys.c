@@ -90,9 +90,11 @@ us_keys_add_locked(us_arena_t *a, uint64_t name, uint64_t block,
     e.name = name;
     e.block = block;
     e.bits = bits;
-    e.until = (uint32_t) until;
-    e.next = newest && end - (newest - 1) < h->keys_n
-             ? (uint32_t) (end - (newest - 1)) : 0;
+    e.last = (uint32_t) until;
+
+    if (newest && end - (newest - 1) < h->keys_n) {
+        e.last |= (end - (newest - 1)) << 32;
+    }
 
     /*
      * Release: a reader that finds a word of this entry in place of an older
@@ -103,13 +105,13 @@ us_keys_add_locked(us_arena_t *a, uint64_t name, uint64_t block,
     us_release(&p->name, e.name);
     us_release(&p->block, e.block);
     us_release(&p->bits, e.bits);
-    us_release((uint64_t *) &p->until, e.until | (uint64_t) e.next << 32);
+    us_release(&p->last, e.last);
 
     /* the one that dies with this commit */
 
     if (end >= h->keys_n - US_KEYS_SLACK) {
         p = us_keys_entry(a, end - (h->keys_n - US_KEYS_SLACK));
-        us_keys_lose_locked(a, p->until);
+        us_keys_lose_locked(a, us_keys_until(p));
     }
 
     us_intend_locked(a, &h->keys_end, end + 1);
@@ -140,7 +142,7 @@ us_keys_put_locked(us_arena_t *a, us_keys_kind_t kind, uint64_t set,
         e = us_keys_entry(a, end - 1);
 
         if (e->name == name && e->block == block
-            && e->until == h->key_until)
+            && us_keys_until(e) == h->key_until)
         {
             us_intend_locked(a, &e->bits, us_intended(a, &e->bits) | bits);
             return;
@@ -155,10 +157,10 @@ void
 us_keys_load_locked(us_arena_t *a, const us_keys_entry_t *e)
 {
     if (e->bits) {
-        us_keys_add_locked(a, e->name, e->block, e->bits, e->until);
+        us_keys_add_locked(a, e->name, e->block, e->bits, us_keys_until(e));
 
     } else {
-        us_keys_lose_locked(a, e->until);
+        us_keys_lose_locked(a, us_keys_until(e));
     }
 
     us_commit_locked(a);
@@ -180,7 +182,6 @@ us_keys_first(const us_arena_t *a)
 int
 us_keys_read(const us_arena_t *a, uint64_t at, us_keys_entry_t *e)
 {
-    uint64_t          last;
     us_keys_entry_t  *p;
 
     /* acquire: the entries below it were written before */
@@ -195,9 +196,7 @@ us_keys_read(const us_arena_t *a, uint64_t at, us_keys_entry_t *e)
     e->name = us_acquire(&p->name);
     e->block = us_acquire(&p->block);
     e->bits = us_acquire(&p->bits);
-    last = us_acquire((uint64_t *) &p->until);
-    e->until = (uint32_t) last;
-    e->next = (uint32_t) (last >> 32);
+    e->last = us_acquire(&p->last);
 
     return at >= us_keys_first(a);
 }
@@ -224,7 +223,7 @@ us_keys_low(const us_arena_t *a, us_keys_past_t *past, uint64_t now)
             return UINT64_MAX;
         }
 
-        if (us_keys_read(a, past->at, &e) && e.until > now) {
+        if (us_keys_read(a, past->at, &e) && us_keys_until(&e) > now) {
             break;
         }
     }
@@ -275,17 +274,17 @@ us_keys_has(const us_arena_t *a, uint64_t name, us_keys_kind_t kind,
 
     for (i = 0; i < US_KEYS_STEPS && us_keys_read(a, at, &e); i++) {
 
-        if (e.name == name && e.block == block && e.until > now
+        if (e.name == name && e.block == block && us_keys_until(&e) > now
             && (e.bits >> id % 64 & 1))
         {
             return 1;
         }
 
-        if (e.next == 0 || e.next > at) {
+        if (us_keys_next(&e) == 0 || us_keys_next(&e) > at) {
             return 0;
         }
 
-        at -= e.next;
+        at -= us_keys_next(&e);
     }
 
     return 0;

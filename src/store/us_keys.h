@@ -50,15 +50,32 @@ typedef enum {
 } us_keys_kind_t;
 
 
-/* FORMAT: of the zone, and but for `next` of US_OP_KEYS */
+/* FORMAT: of the zone, and but for us_keys_next() of US_OP_KEYS */
 
 typedef struct {
     uint64_t           name;
     uint64_t           block;         /* id / 64; the top 2 bits: kind */
     uint64_t           bits;
-    uint32_t           until;         /* s since 1970 */
-    uint32_t           next;
+    uint64_t           last;          /* us_keys_until(), us_keys_next() */
 } us_keys_entry_t;
+
+
+/* s since 1970 */
+
+static inline uint64_t
+us_keys_until(const us_keys_entry_t *e)
+{
+    return (uint32_t) e->last;
+}
+
+
+/* entries back to the next one of the bucket; 0: none */
+
+static inline uint64_t
+us_keys_next(const us_keys_entry_t *e)
+{
+    return e->last >> 32;
+}
 
 
 /* of a handle: entries below `at` are dead at `now`; zeroed at first */
