@@ -103,6 +103,7 @@ is($r->{status}, 504, 'PUT without a shard');
 is_deeply($r->json->{unavailable}, [1], '  which one');
 is_deeply(set(GET => '/set/a')->json->{unavailable}, [1], 'GET says it, too');
 is_deeply(set(GET => '/set')->json->{unavailable}, [1], '  of all');
+is(set(GET => '/set/never')->{status}, 503, '  it may have a part');
 like(set(GET => '/set', undef, Accept => 'text/plain')->{body},
     qr/^# unavailable=1$/m, '  as text');
 like($t->post('/add?set=a', $body, @text)->{body},

@@ -22,6 +22,7 @@ server {
     listen 127.0.0.1:%%PORT%%;
     location / { urlstore_api u; }
     location /auto/ { urlstore_api auto; }
+    location /trickle/ { limit_rate 100k; urlstore_api auto; }
     location /none/ { urlstore_api none; }
     location /synced/ { urlstore_api synced; }
     location /doc/ { urlstore_api doc; }
@@ -157,6 +158,7 @@ is($t->get("/urls?set=$_->[0]")->{body}, $_->[1], "URLs of $_->[0]")
     for [ 5 => "2\t$c\n" ], [ '!5' => "0\t$a\n1\t$b\n" ], [ visited => '' ];
 is($t->get('/urls?set=crawl-1&from=1&limit=1')->{body}, "1\t$b\n", 'a cursor');
 status_is(GET => '/urls?set=never', 404);
+status_is(GET => '/urls?set=5&mark=visited', 400, qr/"set.*and.*mark/);
 
 
 # --- ids
@@ -175,6 +177,13 @@ status_is(DELETE => '/set/5/1?remove=1', 400);
 is($t->post('/mark/5?id=1')->json->{status}, 'set', '/mark is another word');
 is($t->get('/urls?mark=5')->{body}, "1\t$b\n2\t$c\n", '  so is mark=');
 is(set(DELETE => '/mark/5?id=1')->json->{status}, 'clear', '  takes out');
+is_deeply([@{ set(DELETE => '/mark/5/2')->json }{qw(id status)}], [2, 'clear'],
+    '  by its path, too');
+$t->post('/set/5', "2\n", @text);
+status_is(POST => '/mark', 400, qr/invalid name/);
+is($t->request(DELETE => '/set/5', "2\n", @text)->{status}, 400,
+    'DELETE of a set, with a body');
+is(set(GET => '/set/5')->json->{members}, 1, '  drops nothing');
 is($t->post('/set/visited?id=0')->json->{status}, 'in', 'a mark is a set');
 is($t->post('/add?set=visited', "$a\n$b\n", @text)->{body},
     "0\tseen\t$a\n1\tnew\t$b\n", '  in all');
@@ -197,6 +206,46 @@ is($t->post('/auto/add?set=a', "$a\n", @text)->{body}, "0\tnew\t$a\n",
     '  /add makes it');
 is($t->post('/auto/set/b', "0\n", @text)->{body}, "0\tin\t$a\n",
     '  so does /set');
+
+# while a body comes: the old one is gone, and a new one takes its place
+
+for (qw(/add /seen /set)) {
+    my $c = $t->client;
+
+    my $before = $t->get('/auto/stats')->json->{body_bytes};
+
+    set(PUT => '/auto/set/slow');
+    $c->begin(POST => '/auto' . ($_ eq '/set' ? '/set/slow' : "$_?set=slow"),
+        @text);
+    $c->piece("$a\n" x 300);
+    ok(UrlStore::Test::wait_until(10, sub {
+        $t->get('/auto/stats')->json->{body_bytes} - $before
+            == 300 * length "$a\n"
+    }), 'the first part has come');
+    is(set(DELETE => '/auto/set/slow')->{status}, 204, '  a drop');
+    is(set(PUT => '/auto/set/slow')->{status}, 201, '  another set');
+    $t->post('/auto/add?set=slow', "$a\n", @text);
+    $c->piece("$a\n" x 300);
+    $r = $c->end;
+    is($r->{status}, 404, "  POST $_");
+    is_deeply([@{ $r->json }{qw(reason processed)}], ['set', 300], '  why');
+}
+
+# while a list is sent: it is cut, so that no URL of it is taken for another's
+
+$t->post('/auto/add?set=slow', join("\n", @{ corpus('reddit_submissions',
+    5000) }), @text);
+
+for (qw(slow !slow)) {
+    my $c = $t->client;
+
+    set(PUT => '/auto/set/slow');
+    $c->begin(GET => "/trickle/urls?limit=9999&set=$_");
+    ok(UrlStore::Test::wait_until(10, sub { $c->_fill }), "a list of $_");
+    is(set(DELETE => '/auto/set/slow')->{status}, 204, '  a drop');
+    is($c->_read('GET'), undef, '  it has no end');
+}
+
 
 
 # --- a retry, a quota
@@ -293,10 +342,11 @@ is($t->post('/synced/add?set=s', "$a\n", @text)->{body}, "0\tseen\t$a\n",
 is($t->post('/add?set=3', join("\n", @$lines), @text)->{body}
     =~ /\tnew\t/ ? 'new' : 'none', 'none', '  nothing is new twice');
 
-$CONF =~ s/sets=4/sets=2/;
 spew($t->dir . '/nginx.conf', $t->expand(slurp($t->dir . '/nginx.conf')
-    =~ s/sets=4/sets=2/r));
-ok($t->reload, 'a reload with fewer sets');
+    =~ s/marks=visited sets=4/marks=visited,5 sets=2/r));
+ok($t->reload, 'a reload with fewer sets, and one that is a mark now');
+ok(UrlStore::Test::wait_until(10,
+    sub { set(DELETE => '/set/5')->{status} == 409 }), '  which is kept');
 is(scalar @{ set(GET => '/set')->json->{sets} }, 5, '  leaves those there are');
 status_is(PUT => '/set/6', 409, qr/allowed no more/);
 is(set(PUT => '/set/5')->{status}, 200, '  one of them');

@@ -315,6 +315,7 @@ ngx_http_urlstore_set_make(ngx_http_urlstore_ctx_t *ctx)
 ngx_int_t
 ngx_http_urlstore_set_begin(ngx_http_urlstore_ctx_t *ctx)
 {
+    us_str_t                   other;
     ngx_int_t                  rc;
     ngx_str_t                 *name;
     ngx_uint_t                 by_path;
@@ -346,10 +347,20 @@ ngx_http_urlstore_set_begin(ngx_http_urlstore_ctx_t *ctx)
         }
 
     } else if (name->data == NULL) {
-        rc = ngx_http_urlstore_arg(ctx->r, "set", name);
+        rc = ngx_http_urlstore_arg(ctx->r, "mark", name);
+
+        if (rc == NGX_OK
+            && us_args_find(ngx_http_urlstore_str(&ctx->r->args), "set",
+                            &other))
+        {
+            return ngx_http_urlstore_problem(ctx, NGX_HTTP_BAD_REQUEST, NULL,
+                                             "the query has \"set\" and "
+                                             "\"mark\"; one of them is "
+                                             "allowed");
+        }
 
         if (rc == NGX_DECLINED) {
-            rc = ngx_http_urlstore_arg(ctx->r, "mark", name);
+            rc = ngx_http_urlstore_arg(ctx->r, "set", name);
         }
 
         if (rc == NGX_ERROR) {
@@ -365,7 +376,12 @@ ngx_http_urlstore_set_begin(ngx_http_urlstore_ctx_t *ctx)
         }
     }
 
-    if (name->data == NULL || (by_path && name->len == 0)) {
+    /* GET /set: all of them */
+
+    if (name->data == NULL
+        || (by_path && name->len == 0
+            && (ctx->r->method & (NGX_HTTP_GET|NGX_HTTP_HEAD))))
+    {
         return ctx->handler(ctx);
     }
 
@@ -393,7 +409,12 @@ ngx_http_urlstore_set_begin(ngx_http_urlstore_ctx_t *ctx)
              && !(by_path && (ctx->r->method & (NGX_HTTP_GET|NGX_HTTP_HEAD
                                            |NGX_HTTP_DELETE)))))
     {
-        return ngx_http_urlstore_set_none(ctx);
+        /* a drop that is under way may be lost yet */
+
+        ctx->lsn = us_store_published(zone->store);
+        ctx->negative = 1;
+
+        return ngx_http_urlstore_reply_when(ctx, ngx_http_urlstore_set_none);
     }
 
     return ctx->handler(ctx);

@@ -46,21 +46,30 @@ ngx_http_urlstore_seen_handler(ngx_http_urlstore_ctx_t *ctx)
 ngx_int_t
 ngx_http_urlstore_set_batch(ngx_http_urlstore_ctx_t *ctx)
 {
-    ngx_uint_t                clear, mark;
+    ngx_uint_t           clear, mark;
+    ngx_http_request_t  *r;
 
-
+    r = ctx->r;
     mark = ctx->endpoint->flags & NGX_HTTP_URLSTORE_OF_MARK;
 
-    if (ctx->r->method != NGX_HTTP_POST && !mark && ctx->tail.len == 0) {
+    if (r->method & (NGX_HTTP_GET|NGX_HTTP_HEAD|NGX_HTTP_PUT)) {
         return NGX_DECLINED;
     }
 
-    if (ctx->r->method & (NGX_HTTP_GET|NGX_HTTP_HEAD|NGX_HTTP_PUT)) {
-        return NGX_DECLINED;
+    if (r->method == NGX_HTTP_DELETE && !mark && ctx->tail.len == 0) {
+
+        /* its client may mean what DELETE /mark/NAME does */
+
+        return r->headers_in.content_length_n > 0 || r->headers_in.chunked
+               ? ngx_http_urlstore_problem(ctx, NGX_HTTP_BAD_REQUEST, NULL,
+                                           "a DELETE of a set has no body; "
+                                           "POST with remove=1 takes out what "
+                                           "its body names")
+               : NGX_DECLINED;
     }
 
-    clear = ctx->r->method == NGX_HTTP_DELETE
-            || ngx_http_urlstore_flag(ctx->r, mark ? "clear" : "remove");
+    clear = r->method == NGX_HTTP_DELETE
+            || ngx_http_urlstore_flag(r, mark ? "clear" : "remove");
 
     return ngx_http_urlstore_batch(ctx, NGX_HTTP_URLSTORE_SET, clear);
 }
@@ -512,8 +521,8 @@ ngx_http_urlstore_batch(ngx_http_urlstore_ctx_t *ctx,
 
     rc = ngx_http_urlstore_arg(r, "url", &url);
 
-    if (batch->answers.ids && batch->ctx->tail.data && r->method
-        == NGX_HTTP_DELETE)
+    if (action == NGX_HTTP_URLSTORE_SET && r->method == NGX_HTTP_DELETE
+        && batch->ctx->tail.len)
     {
         rc = NGX_OK;
         url = batch->ctx->tail;
@@ -563,7 +572,8 @@ ngx_http_urlstore_batch_fault(ngx_http_urlstore_ctx_t *ctx)
         return batch->end;
     }
 
-    ngx_sprintf(extra, "\"processed\":%ui%Z", ctx->processed);
+    ngx_sprintf(extra, "\"processed\":%ui%s%Z", ctx->processed,
+                batch->end == NGX_HTTP_NOT_FOUND ? ",\"reason\":\"set\"" : "");
 
     if (batch->end == NGX_HTTP_SERVICE_UNAVAILABLE) {
         return ngx_http_urlstore_unready(ctx, ctx->zone, (char *) extra);

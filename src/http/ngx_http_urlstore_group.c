@@ -512,14 +512,15 @@ ngx_http_urlstore_group_fenced(ngx_http_urlstore_batch_t *batch)
 }
 
 
-/* the same: another request has dropped the set */
+/* the same: another request has dropped the set, or has not made it yet */
 
 static ngx_int_t
 ngx_http_urlstore_group_gone(ngx_http_urlstore_batch_t *batch)
 {
     return ngx_http_urlstore_fault(batch->ctx, NGX_HTTP_NOT_FOUND,
-                                   "there is no set \"%V\" any more",
-                                   &batch->ctx->set_name);
+                                   "there is no set \"%V\"%s",
+                                   &batch->ctx->set_name,
+                                   batch->ctx->set.number ? " any more" : "");
 }
 
 
@@ -784,6 +785,10 @@ ngx_http_urlstore_store_group(ngx_http_urlstore_batch_t *batch,
 
         if (batch->answers.set) {
             us_store_members(store, ctx->set, g->items, g->urls);
+
+            if (ctx->set.number && !us_store_set_is(store, ctx->set)) {
+                return ngx_http_urlstore_group_gone(batch);
+            }
         }
 
         /* what is published now covers what the look-up has seen */

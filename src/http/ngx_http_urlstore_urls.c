@@ -353,6 +353,12 @@ ngx_http_urlstore_urls_produce(ngx_http_urlstore_ctx_t *ctx,
         }
     }
 
+    /* a set that is dropped meanwhile contains nothing: the list is cut */
+
+    if (urls->select.set.number && !us_store_set_is(store, urls->select.set)) {
+        return NGX_ERROR;
+    }
+
     /* what the slice depends on: also on deletes, sets and claims until now */
 
     ctx->lsn = us_store_published(store);
@@ -633,13 +639,6 @@ ngx_http_urlstore_set_drop(ngx_http_urlstore_ctx_t *ctx)
         return ngx_http_urlstore_unready(ctx, ctx->zone, NULL);
     }
 
-    if (ctx->set.number <= US_STORE_MARKS) {
-        return ngx_http_urlstore_problem(ctx, NGX_HTTP_CONFLICT, NULL,
-                                         "the set \"%V\" is declared "
-                                         "(marks=), and cannot be dropped",
-                                         &ctx->set_name);
-    }
-
     switch (us_store_set_drop(ctx->zone->store, ctx->set, &lsn)) {
 
     case US_OK:
@@ -649,6 +648,12 @@ ngx_http_urlstore_set_drop(ngx_http_urlstore_ctx_t *ctx)
         ctx->status = NGX_HTTP_NO_CONTENT;
 
         return ngx_http_urlstore_reply_when(ctx, ngx_http_urlstore_send);
+
+    case US_SEEN:
+        return ngx_http_urlstore_problem(ctx, NGX_HTTP_CONFLICT, NULL,
+                                         "the set \"%V\" is declared "
+                                         "(marks=), and cannot be dropped",
+                                         &ctx->set_name);
 
     case US_BUSY:
         rc = ngx_http_urlstore_room_when(ctx, ngx_http_urlstore_set_drop);

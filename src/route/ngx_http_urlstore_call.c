@@ -889,6 +889,17 @@ ngx_http_urlstore_call_unsure(ngx_http_urlstore_call_t *call)
 
     /* what was refused for itself was not done; but for the end of a batch */
 
+    if (call->code == NGX_HTTP_INSUFFICIENT_STORAGE) {
+        return 0;
+    }
+
+    /* a set was dropped: what was done before is in the problem */
+
+    if (call->code == NGX_HTTP_NOT_FOUND) {
+        return call->text.len
+               && memmem(call->text.data, call->text.len, "\"results\"", 9);
+    }
+
     return call->code < NGX_HTTP_BAD_REQUEST
            || call->code >= NGX_HTTP_INTERNAL_SERVER_ERROR
            || call->code == NGX_HTTP_REQUEST_TIME_OUT

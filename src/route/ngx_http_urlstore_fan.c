@@ -251,7 +251,9 @@ ngx_http_urlstore_call_problem(ngx_http_urlstore_call_t *call)
     static ngx_str_t  problem = ngx_string("application/problem+json");
 
     if (call->status != NGX_HTTP_BAD_REQUEST
-        && call->status != NGX_HTTP_NOT_FOUND)
+        && call->status != NGX_HTTP_NOT_FOUND
+        && call->status != NGX_HTTP_CONFLICT
+        && call->status != NGX_HTTP_INSUFFICIENT_STORAGE)
     {
         return 0;
     }

@@ -553,16 +553,17 @@ static ngx_uint_t
 ngx_http_urlstore_survey_answers(ngx_http_urlstore_call_t *call)
 {
     return call->status && call->received == call->text.len
-           && call->status < NGX_HTTP_INTERNAL_SERVER_ERROR
+           && (call->status < NGX_HTTP_INTERNAL_SERVER_ERROR
+               || call->status == NGX_HTTP_INSUFFICIENT_STORAGE)
            && call->status != NGX_HTTP_URLSTORE_MISDIRECTED;
 }
 
 
-/* the shards that do not, ",1" each; whether they may have done it */
+/* the shards that do not, ",1" each, and one; whether they may have done it */
 
 static ngx_int_t
 ngx_http_urlstore_survey_silent(ngx_http_urlstore_fan_t *fan, ngx_str_t *list,
-    ngx_uint_t *unsure)
+    ngx_uint_t *number, ngx_uint_t *unsure)
 {
     u_char                    *p;
     ngx_uint_t                 i;
@@ -576,13 +577,15 @@ ngx_http_urlstore_survey_silent(ngx_http_urlstore_fan_t *fan, ngx_str_t *list,
     }
 
     p = list->data;
+    *number = 0;
     *unsure = 0;
 
     for (i = 0; i < fan->n; i++) {
         call = &fan->calls[i];
 
         if (!ngx_http_urlstore_survey_answers(call)) {
-            p = ngx_sprintf(p, ",%uD", fan->map->shards[i].number);
+            *number = fan->map->shards[i].number;
+            p = ngx_sprintf(p, ",%ui", *number);
             *unsure |= ngx_http_urlstore_call_unsure(call);
         }
     }
@@ -711,14 +714,16 @@ static ngx_int_t
 ngx_http_urlstore_survey_set(ngx_http_urlstore_ctx_t *ctx)
 {
     ngx_str_t                  silent;
-    ngx_uint_t                 i, unsure;
+    ngx_uint_t                 i, number, reads, unsure;
     ngx_http_urlstore_fan_t   *fan;
     ngx_http_urlstore_call_t  *call, *best;
     u_char                    *members;
 
     fan = ngx_http_get_module_ctx(ctx->r, ngx_http_urlstore_route_module);
 
-    if (ngx_http_urlstore_survey_silent(fan, &silent, &unsure) != NGX_OK) {
+    if (ngx_http_urlstore_survey_silent(fan, &silent, &number, &unsure)
+        != NGX_OK)
+    {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
@@ -743,11 +748,17 @@ ngx_http_urlstore_survey_set(ngx_http_urlstore_ctx_t *ctx)
         }
     }
 
-    if (best == NULL && !unsure) {
-        return ngx_http_urlstore_route_silent(ctx, fan->map->shards[0].number);
+    reads = (ctx->r->method & (NGX_HTTP_GET|NGX_HTTP_HEAD)) != 0;
+
+    if ((best == NULL && !unsure)
+        || (reads && silent.len && best->status == NGX_HTTP_NOT_FOUND))
+    {
+        /* one that does not answer may have a part */
+
+        return ngx_http_urlstore_route_silent(ctx, number);
     }
 
-    if (silent.len && !(ctx->r->method & (NGX_HTTP_GET|NGX_HTTP_HEAD))) {
+    if (silent.len && !reads) {
 
         members = ngx_pnalloc(ctx->r->pool, silent.len + 32);
 

@@ -428,7 +428,9 @@ again:
     next = us_store_next_id(s);
     unseen = us_store_add_look(s, items, n, older);
 
-    if (us_store_want(s, items, n) + unseen + s->npicks == 0) {
+    if (us_store_want(s, items, n) + unseen + s->npicks == 0
+        && (s->set.number == 0 || us_store_set_is(s, s->set)))
+    {
         us_store_repeat(s, items, n, older, key);
         us_store_answer_set(s, items, n, key);
         return US_OK;
@@ -436,13 +438,15 @@ again:
 
     us_store_enter(s);
 
-    status = us_store_fenced_locked(s) ? US_FENCED
-             : s->set.number && !us_store_set_is(s, s->set) ? US_GONE : US_OK;
+    /* what was looked at in a row that is another set's now counts for none */
+
+    status = s->set.number && !us_store_set_is(s, s->set) ? US_GONE
+             : us_store_fenced_locked(s) ? US_FENCED : US_OK;
 
     if (status != US_OK) {
         us_store_leave(s);
 
-        while (!us_store_undone(items)) {
+        while (status == US_FENCED && !us_store_undone(items)) {
             items++;
         }
 

@@ -54,7 +54,9 @@ us_store_set_next(us_store_t *s, us_store_set_t set, uint64_t from,
 void
 us_store_set_asked(us_store_t *s, us_store_set_t set, uint64_t n)
 {
-    us_count(&us_set_row(&s->arena, set.row)->asked, n);
+    if (us_store_set_is(s, set)) {
+        us_count(&us_set_row(&s->arena, set.row)->asked, n);
+    }
 }
 
 
@@ -162,11 +164,13 @@ us_store_set_drop(us_store_t *s, us_store_set_t set, uint64_t *lsn)
 {
     int                 more;
     us_op_t             op;
+    us_set_row_t       *row;
     us_store_status_t   status;
 
     memset(&op, 0, sizeof(us_op_t));
     op.type = US_OP_SET_DROP;
     op.id = set.number;
+    row = us_set_row(&s->arena, set.row);
     more = 0;
 
     us_store_enter(s);
@@ -176,6 +180,12 @@ us_store_set_drop(us_store_t *s, us_store_set_t set, uint64_t *lsn)
 
     } else if (us_store_fenced_locked(s)) {
         status = US_FENCED;
+
+    } else if (set.number <= US_STORE_MARKS
+               || us_store_mark_number(s, (us_str_t) { row->len, row->name })
+                  != -1)
+    {
+        status = US_SEEN;
 
     } else if (!us_ring_fits(&s->arena, us_op_size(&op))) {
         status = US_BUSY;

@@ -264,7 +264,7 @@ int us_store_set_is(us_store_t *s, us_store_set_t set);
  * Makes the set of a name, of 1 to US_STORE_SET_LEN bytes, at the handle's
  * time: US_NEW, or US_SEEN: it was there.  US_FULL: there are `most` sets, or
  * there is no room; US_BUSY; US_FENCED.  Drops one: US_OK, US_GONE, US_BUSY or
- * US_FENCED.  *lsn covers the answer.  A mark's set must not be dropped.
+ * US_FENCED; US_SEEN: it is a mark's, and stays.  *lsn covers the answer.
  */
 us_store_status_t us_store_set_make(us_store_t *s, us_str_t name,
     unsigned most, us_store_set_t *set, uint64_t *lsn);

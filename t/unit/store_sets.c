@@ -389,7 +389,13 @@ test_answers(void **state)
     assert_true(c.number > b.number);
     assert_int_equal(put(s, a, "http://x.test/1", 0).status, US_GONE);
     assert_int_equal(put(s, c, "http://x.test/1", 0).status, US_NEW);
+    assert_int_equal(put(s, a, "http://x.test/1", 0).status, US_GONE);
     assert_int_equal(us_store_set_has(s, a, 0), 0);
+    us_store_set_asked(s, a, 7);
+    us_store_set_asked(s, c, 2);
+    row = c.row;
+    assert_int_equal(us_store_set_info(s, &row, &info), 1);
+    assert_int_equal(info.asked, 2);
 
     /* nor does a key of the old one find the new one's */
 
@@ -561,6 +567,7 @@ test_marks(void **state)
     assert_int_equal(us_store_add_marks(z->store, names, 3), 0);
     assert_int_equal(us_store_set(z->store, names[2]).number, set.number);
     assert_int_equal(us_store_set_has(z->store, set, 0), 1);
+    assert_int_equal(us_store_set_drop(z->store, set, &lsn), US_SEEN);
     stream_drain(&journal, z->store);
 
     /* a restart knows all marks from the beginning */
@@ -578,7 +585,6 @@ test_marks(void **state)
     assert_int_equal(us_store_set_has(y->store,
                                       us_store_set(y->store, names[2]), 0), 1);
 
-    (void) lsn;
     zone_destroy(y);
     zone_destroy(z);
 }

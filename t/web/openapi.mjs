@@ -102,6 +102,7 @@ const cases = [
     ["setMark", "POST", "/mark/visited", json, '[0,"http://example.com/"]',
      200],
     ["setMark", "POST", "/mark/nothing", text, "0\n", 404],
+    ["clearMarkOfId", "DELETE", "/mark/visited/1", {}, null, 200],
     ["clearMark", "DELETE", "/mark/visited", text, "0\n", 200],
 
     ["makeSet", "PUT", "/set/crawl-1", {}, null, 201],
