@@ -301,14 +301,6 @@ us_media_body(us_str_t content_type, us_input_format_t *format)
 }
 
 
-us_format_t
-us_media_reply(us_input_format_t body)
-{
-    return body == US_INPUT_TEXT ? US_FORMAT_TEXT
-           : body == US_INPUT_NDJSON ? US_FORMAT_NDJSON : US_FORMAT_JSON;
-}
-
-
 /* 1: *format is one of the range */
 
 static int

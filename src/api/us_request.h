@@ -77,7 +77,14 @@ typedef enum {
 int us_media_body(us_str_t content_type, us_input_format_t *format);
 
 /* of the reply to such a body, unless Accept wants another one */
-us_format_t us_media_reply(us_input_format_t body);
+
+static inline us_format_t
+us_media_reply(us_input_format_t body)
+{
+    return body == US_INPUT_TEXT ? US_FORMAT_TEXT
+           : body == US_INPUT_NDJSON ? US_FORMAT_NDJSON : US_FORMAT_JSON;
+}
+
 
 /* the best that the header names; preset if it names none that there is */
 us_format_t us_media_accept(us_str_t accept, us_format_t preset);

@@ -512,13 +512,6 @@ us_model_bytes(const us_model_t *m)
 
 
 unsigned
-us_model_ncontexts(const us_model_t *m)
-{
-    return m->ncontexts;
-}
-
-
-unsigned
 us_model_ntokens(const us_model_t *m)
 {
     return m->ntokens;
@@ -569,24 +562,6 @@ us_model_symbols(const us_model_t *m, unsigned code)
 }
 
 
-/* the place of a symbol that is among the n of one length, which ascend */
-
-static inline unsigned
-us_model_search(const uint16_t *list, unsigned n, unsigned symbol)
-{
-    unsigned  low, half;
-
-    /* without a branch, which would be mispredicted in every other round */
-
-    for (low = 0; n > 1; n -= half) {
-        half = n / 2;
-        low += list[low + half] <= symbol ? half : 0;
-    }
-
-    return low;
-}
-
-
 void
 us_model_ranks(const us_model_t *m, unsigned code,
     us_rank_t ranks[US_HUFFMAN_MAX + 1])
@@ -606,18 +581,6 @@ us_model_ranks(const us_model_t *m, unsigned code,
         v += (uint32_t) nlen[l] << (US_HUFFMAN_MAX - l);
         at += nlen[l];
     }
-}
-
-
-uint32_t
-us_model_code(const us_rank_t *rank, const uint16_t *list, unsigned symbol,
-    unsigned len)
-{
-    unsigned  i;
-
-    i = us_model_search(list + rank->at, rank->n, symbol);
-
-    return us_model_reverse(rank->first + (i << (US_HUFFMAN_MAX - len)));
 }
 
 

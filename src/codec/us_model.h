@@ -169,7 +169,6 @@ void us_model_seal(uint8_t *core, size_t len);
 uint8_t *us_model_write(const us_model_def_t *def, size_t *len);
 
 
-unsigned us_model_ncontexts(const us_model_t *m);
 unsigned us_model_ntokens(const us_model_t *m);
 unsigned us_model_token_ctx(const us_model_t *m, unsigned token);
 
@@ -216,8 +215,6 @@ typedef struct {
 
 void us_model_ranks(const us_model_t *m, unsigned code,
     us_rank_t ranks[US_HUFFMAN_MAX + 1]);
-uint32_t us_model_code(const us_rank_t *rank, const uint16_t *list,
-    unsigned symbol, unsigned len);
 
 
 /* the layout, for the decoder */
@@ -254,6 +251,13 @@ struct us_model_s {
     uint32_t      text;
     uint32_t      pad2[3];
 };
+
+
+static inline unsigned
+us_model_ncontexts(const us_model_t *m)
+{
+    return m->ncontexts;
+}
 
 
 static inline const void *
@@ -293,6 +297,36 @@ us_model_reverse(uint32_t v)
 {
     return (uint32_t) us_model_reversed[v & 0xff] << 8
            | us_model_reversed[v >> 8];
+}
+
+
+/* the place of a symbol that is among the n of one length, which ascend */
+
+static inline unsigned
+us_model_search(const uint16_t *list, unsigned n, unsigned symbol)
+{
+    unsigned  low, half;
+
+    /* without a branch, which would be mispredicted in every other round */
+
+    for (low = 0; n > 1; n -= half) {
+        half = n / 2;
+        low += list[low + half] <= symbol ? half : 0;
+    }
+
+    return low;
+}
+
+
+static inline uint32_t
+us_model_code(const us_rank_t *rank, const uint16_t *list, unsigned symbol,
+    unsigned len)
+{
+    unsigned  i;
+
+    i = us_model_search(list + rank->at, rank->n, symbol);
+
+    return us_model_reverse(rank->first + (i << (US_HUFFMAN_MAX - len)));
 }
 
 

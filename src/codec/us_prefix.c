@@ -140,7 +140,7 @@ us_prefix_tag(const us_prefix_t *p)
 
 
 void
-us_prefix_prefetch(const us_arena_t *a, const us_prefix_t *p)
+us_prefix_prefetch(const us_arena_t *a, const us_prefix_t *p, unsigned n)
 {
     uint64_t  bits;
 
@@ -148,7 +148,7 @@ us_prefix_prefetch(const us_arena_t *a, const us_prefix_t *p)
 
     bits = us_acquire(&a->head->cache_bits);
 
-    if (bits) {
+    for ( /* void */ ; bits && n; n--, p++) {
         __builtin_prefetch(us_prefix_entry(a, p, bits));
     }
 }
@@ -190,25 +190,6 @@ us_prefix_find(const us_arena_t *a, const us_prefix_t *p, uint64_t next)
     }
 
     return id < next ? id : US_STORE_NO_ID;
-}
-
-
-void
-us_prefix_put_locked(us_arena_t *a, const us_prefix_t *p, uint64_t id)
-{
-    uint64_t  bits;
-
-    bits = us_relaxed(&a->head->cache_bits);
-
-    if (bits == 0) {
-        return;
-    }
-
-    /* relaxed: a hint */
-
-    __atomic_store_n(us_prefix_entry(a, p, bits),
-                     us_prefix_tag(p) | ((uint32_t) (id + 1) & US_CACHE_ID),
-                     __ATOMIC_RELAXED);
 }
 
 
@@ -265,6 +246,31 @@ us_prefix_grow_locked(us_arena_t *a)
     }
 
     (void) us_prefix_resize(a, bits ? bits + 1 : a->chunk_shift - 2);
+}
+
+
+void
+us_prefix_put_locked(us_arena_t *a, const us_prefix_t *p, unsigned n,
+    unsigned cut, uint64_t id)
+{
+    uint64_t  bits;
+
+    us_prefix_grow_locked(a);
+
+    bits = us_relaxed(&a->head->cache_bits);
+
+    for ( /* void */ ; bits && n; n--, p++) {
+
+        if (p->len > cut) {
+
+            /* relaxed: a hint */
+
+            __atomic_store_n(us_prefix_entry(a, p, bits),
+                             us_prefix_tag(p)
+                             | ((uint32_t) (id + 1) & US_CACHE_ID),
+                             __ATOMIC_RELAXED);
+        }
+    }
 }
 
 

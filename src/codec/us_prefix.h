@@ -34,10 +34,14 @@ unsigned us_prefixes(const us_arena_t *a, const uint8_t *text, size_t len,
  */
 uint64_t us_prefix_find(const us_arena_t *a, const us_prefix_t *p,
     uint64_t next);
-void us_prefix_prefetch(const us_arena_t *a, const us_prefix_t *p);
+void us_prefix_prefetch(const us_arena_t *a, const us_prefix_t *p, unsigned n);
 
-/* under the lock, nothing intended */
-void us_prefix_put_locked(us_arena_t *a, const us_prefix_t *p, uint64_t id);
+/*
+ * Under the lock, nothing intended: those of n prefixes that are longer than
+ * cut, which the record itself supplies, lead to record id.
+ */
+void us_prefix_put_locked(us_arena_t *a, const us_prefix_t *p, unsigned n,
+    unsigned cut, uint64_t id);
 void us_prefix_grow_locked(us_arena_t *a);
 
 /*

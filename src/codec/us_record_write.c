@@ -410,7 +410,7 @@ void
 us_record_encode(us_codec_t *c, unsigned seat, unsigned klass, us_str_t rest)
 {
     size_t        len;
-    unsigned      i, n;
+    unsigned      n;
     uint64_t      next;
     us_seat_t    *s;
     us_choice_t   choices[US_CHOICES];
@@ -432,9 +432,7 @@ us_record_encode(us_codec_t *c, unsigned seat, unsigned klass, us_str_t rest)
     s->nprefixes = us_prefixes(c->arena, c->own, len, US_CUT_MAX,
                                s->prefixes);
 
-    for (i = 0; i < s->nprefixes; i++) {
-        us_prefix_prefetch(c->arena, &s->prefixes[i]);
-    }
+    us_prefix_prefetch(c->arena, s->prefixes, s->nprefixes);
 
     /* acquire: the records below, and the chunks that hold them, are there */
 
@@ -527,22 +525,6 @@ us_record_emit_locked(us_codec_t *c, unsigned seat, uint64_t id,
 }
 
 
-/* prefixes that the record itself supplies lead to it */
-
-static void
-us_record_cache(us_codec_t *c, const us_prefix_t *p, unsigned n,
-    unsigned cut, uint64_t id)
-{
-    us_prefix_grow_locked(c->arena);
-
-    for ( /* void */ ; n; n--, p++) {
-        if (p->len > cut) {
-            us_prefix_put_locked(c->arena, p, id);
-        }
-    }
-}
-
-
 void
 us_record_added_locked(us_codec_t *c, unsigned seat, uint64_t id)
 {
@@ -557,7 +539,8 @@ us_record_added_locked(us_codec_t *c, unsigned seat, uint64_t id)
     s->added = 1;
 
     if (s->depth + 1 < US_HOPS) {
-        us_record_cache(c, s->prefixes, s->nprefixes, s->header.cut, id);
+        us_prefix_put_locked(c->arena, s->prefixes, s->nprefixes,
+                             s->header.cut, id);
     }
 }
 
@@ -572,6 +555,6 @@ us_record_replayed(us_codec_t *c, uint64_t id, const uint8_t *text, size_t len)
 
     if (us_record_open(c, id, &h, &b) == 0) {
         n = us_prefixes(c->arena, text, len, US_CUT_MAX, p);
-        us_record_cache(c, p, n, h.cut, id);
+        us_prefix_put_locked(c->arena, p, n, h.cut, id);
     }
 }

@@ -15,9 +15,12 @@ static ngx_int_t ngx_http_urlstore_batch_run(ngx_http_urlstore_ctx_t *ctx);
 ngx_int_t
 ngx_http_urlstore_add_handler(ngx_http_urlstore_ctx_t *ctx)
 {
-    ngx_int_t  rc;
+    ngx_int_t                      rc;
+    ngx_http_urlstore_loc_conf_t  *ulcf;
 
-    rc = ngx_http_urlstore_quota_test(ctx);
+    ulcf = ngx_http_get_module_loc_conf(ctx->r, ngx_http_urlstore_module);
+
+    rc = ulcf->quota ? ngx_http_urlstore_quota_test(ctx) : NGX_DECLINED;
 
     if (rc == NGX_HTTP_TOO_MANY_REQUESTS) {
         return ngx_http_urlstore_problem(ctx, rc, NULL, "%V", &ctx->fault);
@@ -335,7 +338,7 @@ static void
 ngx_http_urlstore_batch_format(ngx_http_urlstore_batch_t *batch)
 {
     ngx_http_urlstore_accept(batch->ctx, batch->query ? US_FORMAT_JSON
-                             : ngx_http_urlstore_body_format(batch->ctx));
+                             : us_media_reply(batch->ctx->input->format));
 
     if (batch->query || batch->ctx->format != US_FORMAT_TEXT) {
         batch->answers.same = 0;
@@ -676,8 +679,7 @@ ngx_http_urlstore_batch_end(ngx_http_urlstore_batch_t *batch)
     }
 
     batch->answers.single = batch->query
-                            || (ngx_http_urlstore_body_input(ctx)->single
-                                && ctx->processed == 1);
+                            || (ctx->input->single && ctx->processed == 1);
 
     if (batch->items == 0) {
         ngx_http_urlstore_batch_format(batch);

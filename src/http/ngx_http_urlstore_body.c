@@ -252,6 +252,7 @@ ngx_http_urlstore_body(ngx_http_urlstore_ctx_t *ctx, ngx_uint_t ids,
     cln->handler = ngx_http_urlstore_body_cleanup;
 
     ctx->body = body;
+    ctx->input = &body->input;
 
     rc = ngx_http_urlstore_body_encoding(ctx, body);
 
@@ -278,22 +279,6 @@ ngx_http_urlstore_body(ngx_http_urlstore_ctx_t *ctx, ngx_uint_t ids,
                                                       "\"processed\":0",
                                                       "%V", &ctx->fault)
                           : rc;
-}
-
-
-us_input_t *
-ngx_http_urlstore_body_input(ngx_http_urlstore_ctx_t *ctx)
-{
-    return &ctx->body->input;
-}
-
-
-/* of the reply, unless Accept wants another one */
-
-us_format_t
-ngx_http_urlstore_body_format(ngx_http_urlstore_ctx_t *ctx)
-{
-    return us_media_reply(ctx->body->input.format);
 }
 
 

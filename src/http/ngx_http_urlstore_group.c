@@ -100,7 +100,9 @@ ngx_http_urlstore_group_run(ngx_http_urlstore_batch_t *batch,
 
     /* the body may have come slowly, while others of the client were added */
 
-    if (batch->action == NGX_HTTP_URLSTORE_ADD && !batch->admitted) {
+    if (batch->action == NGX_HTTP_URLSTORE_ADD && batch->conf->quota
+        && !batch->admitted)
+    {
         rc = ngx_http_urlstore_quota_test(batch->ctx);
 
         if (rc != NGX_DECLINED) {
@@ -221,8 +223,7 @@ ngx_http_urlstore_item_id(ngx_http_urlstore_batch_t *batch,
 
     if (in->kind == US_INPUT_URL
         && (batch->query
-            || ngx_http_urlstore_body_input(batch->ctx)->format
-               != US_INPUT_TEXT
+            || batch->ctx->input->format != US_INPUT_TEXT
             || !us_id_digits(in->text)))
     {
         return 0;
@@ -454,7 +455,7 @@ ngx_http_urlstore_item(ngx_http_urlstore_batch_t *batch,
 
     if (batch->items == max
         || (batch->items == 0 && !batch->query
-            && ngx_http_urlstore_body_input(batch->ctx)->known > max))
+            && batch->ctx->input->known > max))
     {
         return ngx_http_urlstore_fault(batch->ctx,
                                        NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
@@ -819,7 +820,7 @@ ngx_http_urlstore_group_charge(ngx_http_urlstore_batch_t *batch)
 {
     ngx_uint_t  n;
 
-    if (batch->action == NGX_HTTP_URLSTORE_ADD) {
+    if (batch->action == NGX_HTTP_URLSTORE_ADD && batch->conf->quota) {
         n = batch->answers.counts[US_ANSWER_NEW] - batch->free;
         ngx_http_urlstore_quota_charge(batch->ctx->r, n - batch->charged);
         batch->charged = n;

@@ -309,13 +309,6 @@ ngx_http_urlstore_out_printf(ngx_http_urlstore_out_t *out, size_t max,
 }
 
 
-size_t
-ngx_http_urlstore_out_size(ngx_http_urlstore_out_t *out)
-{
-    return out->last ? out->size + (out->pos - out->last->buf->pos) : 0;
-}
-
-
 /* whether it is a slice: no more is produced until the client has taken it */
 
 ngx_uint_t

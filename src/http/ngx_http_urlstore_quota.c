@@ -409,11 +409,6 @@ ngx_http_urlstore_quota_test(ngx_http_urlstore_ctx_t *ctx)
 
     ulcf = ngx_http_get_module_loc_conf(ctx->r, ngx_http_urlstore_module);
     quota = ulcf->quota;
-
-    if (quota == NULL) {
-        return NGX_DECLINED;
-    }
-
     zone = quota->shm_zone->data;
 
     rc = ngx_http_urlstore_quota_client(ctx->r, zone, &tag);
@@ -486,7 +481,7 @@ ngx_http_urlstore_quota_charge(ngx_http_request_t *r, ngx_uint_t n)
     ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
     quota = ulcf->quota;
 
-    if (quota == NULL || n == 0) {
+    if (n == 0) {
         return;
     }
 

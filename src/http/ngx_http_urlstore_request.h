@@ -270,6 +270,9 @@ struct ngx_http_urlstore_ctx_s {
 
     /* the body, and what was wrong with it */
     ngx_http_urlstore_body_t       *body;
+    us_input_t                     *input;        /* its reader; the format is
+                                                     settled by an item, or at
+                                                     the end */
     ngx_str_t                       fault;
 
     /* variables */
@@ -380,6 +383,8 @@ ngx_int_t ngx_http_urlstore_origin_init(ngx_conf_t *cf);
 
 char *ngx_http_urlstore_quota(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
+
+/* of a location with a quota */
 ngx_int_t ngx_http_urlstore_quota_test(ngx_http_urlstore_ctx_t *ctx);
 void ngx_http_urlstore_quota_charge(ngx_http_request_t *r, ngx_uint_t n);
 
@@ -459,11 +464,6 @@ ngx_int_t ngx_http_urlstore_body_run(ngx_http_urlstore_ctx_t *ctx);
 /* an item took long: looks at the clock whether that was the turn's last one */
 void ngx_http_urlstore_body_slow(ngx_http_urlstore_ctx_t *ctx);
 
-/* the reader; its format is settled after the first item, or the end */
-us_input_t *ngx_http_urlstore_body_input(ngx_http_urlstore_ctx_t *ctx);
-us_format_t ngx_http_urlstore_body_format(
-    ngx_http_urlstore_ctx_t *ctx);
-
 /* ngx_http_urlstore_normalize.c */
 
 /* how to normalize, other than the zone does */
@@ -536,13 +536,20 @@ ngx_int_t ngx_http_urlstore_out_init(ngx_http_urlstore_out_t *out,
 ngx_int_t ngx_http_urlstore_out_room(ngx_http_urlstore_out_t *out, size_t n);
 ngx_int_t ngx_http_urlstore_out_printf(ngx_http_urlstore_out_t *out,
     size_t max, const char *fmt, ...);
-size_t ngx_http_urlstore_out_size(ngx_http_urlstore_out_t *out);
 ngx_uint_t ngx_http_urlstore_out_enough(ngx_http_urlstore_out_t *out);
 
 ngx_chain_t *ngx_http_urlstore_out_take(ngx_http_urlstore_out_t *out,
     ngx_uint_t last);
 ngx_uint_t ngx_http_urlstore_out_sent(ngx_http_urlstore_out_t *out);
 void ngx_http_urlstore_out_exit(void);
+
+
+static ngx_inline size_t
+ngx_http_urlstore_out_size(ngx_http_urlstore_out_t *out)
+{
+    return out->last ? out->size + (out->pos - out->last->buf->pos) : 0;
+}
+
 
 /* ngx_http_urlstore_reply.c */
 

@@ -664,7 +664,7 @@ ngx_http_urlstore_ids_run(ngx_http_urlstore_ctx_t *ctx)
         return rc;
     }
 
-    ngx_http_urlstore_accept(ctx, ngx_http_urlstore_body_format(ctx));
+    ngx_http_urlstore_accept(ctx, us_media_reply(ctx->input->format));
 
     ids->at = ngx_http_urlstore_out_take(&ids->ids, 0);
 

@@ -17,8 +17,6 @@
 #include "us_json.h"
 #include "../us_text.h"
 
-#include <stdlib.h>
-
 
 /* what a field costs, however short it is: as much as so many bytes */
 #define US_INPUT_FORM_FIELD  16
@@ -1065,21 +1063,6 @@ us_input_free(us_input_t *in)
         free(bufs[i]->data);
         memset(bufs[i], 0, sizeof(us_input_buf_t));
     }
-}
-
-
-void
-us_input_piece(us_input_t *in, const uint8_t *p, size_t len)
-{
-    in->p = p;
-    in->last = len ? p + len : p;
-}
-
-
-void
-us_input_end(us_input_t *in)
-{
-    in->ended = 1;
 }
 
 

@@ -133,14 +133,28 @@ typedef struct {
 void us_input_init(us_input_t *in, us_input_format_t format, size_t max);
 void us_input_free(us_input_t *in);
 
+
 /*
  * The next piece of the body, after us_input_next() has returned 0; it must
  * stay where it is until it does so again.
  */
-void us_input_piece(us_input_t *in, const uint8_t *p, size_t len);
+
+static inline void
+us_input_piece(us_input_t *in, const uint8_t *p, size_t len)
+{
+    in->p = p;
+    in->last = len ? p + len : p;
+}
+
 
 /* there is no other piece */
-void us_input_end(us_input_t *in);
+
+static inline void
+us_input_end(us_input_t *in)
+{
+    in->ended = 1;
+}
+
 
 /* the texts of an item live until the next call */
 us_input_rc_t us_input_next(us_input_t *in, us_input_item_t *item);

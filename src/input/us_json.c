@@ -17,7 +17,6 @@
 #include "../us_utf8.h"
 
 #include <stdarg.h>
-#include <stdlib.h>
 
 
 typedef enum {
@@ -29,25 +28,6 @@ typedef enum {
     US_JSON_S_NEXT,                   /* after a value: , or the end */
     US_JSON_S_DONE                    /* nothing but white space */
 } us_json_state_t;
-
-
-void
-us_json_init(us_json_t *j, size_t max)
-{
-    memset(j, 0, sizeof(us_json_t));
-
-    j->max = max;
-    j->work = SIZE_MAX;
-}
-
-
-void
-us_json_free(us_json_t *j)
-{
-    free(j->buf);
-    j->buf = NULL;
-    j->size = 0;
-}
 
 
 void

@@ -33,6 +33,8 @@
 
 
 #include "../us_base.h"
+
+#include <stdlib.h>
 #include "../us_utf8.h"
 
 
@@ -88,8 +90,24 @@ typedef struct {
 } us_json_t;
 
 
-void us_json_init(us_json_t *j, size_t max);
-void us_json_free(us_json_t *j);
+static inline void
+us_json_init(us_json_t *j, size_t max)
+{
+    memset(j, 0, sizeof(us_json_t));
+
+    j->max = max;
+    j->work = SIZE_MAX;
+}
+
+
+static inline void
+us_json_free(us_json_t *j)
+{
+    free(j->buf);
+    j->buf = NULL;
+    j->size = 0;
+}
+
 
 /* begins a text, which must stay where it is; what was allocated stays */
 void us_json_text(us_json_t *j, us_str_t text);

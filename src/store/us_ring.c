@@ -319,23 +319,6 @@ us_op_id_read(const uint8_t **p, const uint8_t *end, uint64_t last,
 }
 
 
-int
-us_ring_fits(const us_arena_t *a, size_t n)
-{
-    if (a->head->ring_size == 0) {
-        return 1;
-    }
-
-    /*
-     * Acquire: the journal has read the bytes below `written`; they must not
-     * be overwritten before.
-     */
-
-    return a->head->published + n - us_acquire(&a->head->written)
-           <= a->head->ring_size;
-}
-
-
 static void
 us_ring_write(us_arena_t *a, uint64_t lsn, const uint8_t *p, size_t n)
 {

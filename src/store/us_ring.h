@@ -85,9 +85,6 @@ size_t us_number_write(uint8_t *p, uint64_t n);
 int us_number_read(const uint8_t **p, const uint8_t *end, uint64_t *n);
 
 
-/* whether there is room for n bytes, or no ring */
-int us_ring_fits(const us_arena_t *a, size_t n);
-
 /*
  * Under the lock, after us_ring_fits(): writes the operation after the
  * published ones and intends to publish it.
@@ -100,6 +97,22 @@ us_op_size(const us_op_t *op)
     uint8_t  head[US_OP_HEAD_MAX];
 
     return us_op_head(op, head) + op->bytes.len;
+}
+
+
+/* whether there is room for n bytes, or no ring */
+
+static inline int
+us_ring_fits(const us_arena_t *a, size_t n)
+{
+    /*
+     * Acquire: the journal has read the bytes below `written`; they must not
+     * be overwritten before.
+     */
+
+    return a->head->ring_size == 0
+           || a->head->published + n - us_acquire(&a->head->written)
+              <= a->head->ring_size;
 }
 
 

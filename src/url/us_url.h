@@ -46,10 +46,49 @@ typedef struct {
 } us_url_t;
 
 
-us_str_t us_url_hostname(const us_url_t *u);   /* without port */
 us_str_t us_url_host(const us_url_t *u);       /* host, with :port if shown */
-us_str_t us_url_pathname(const us_url_t *u);
 us_str_t us_url_search(const us_url_t *u);     /* with the '?', or empty */
+
+
+static inline us_str_t
+us_url_part(const us_url_t *u, size_t from, size_t to)
+{
+    us_str_t  s;
+
+    s.data = u->href.data + from;
+    s.len = to - from;
+
+    return s;
+}
+
+
+/* without port */
+
+static inline us_str_t
+us_url_hostname(const us_url_t *u)
+{
+    size_t  from;
+
+    from = u->host_start;
+
+    if (from < u->host_end && u->href.data[from] == '@') {
+        from++;
+    }
+
+    return us_url_part(u, from, u->host_end);
+}
+
+
+static inline us_str_t
+us_url_pathname(const us_url_t *u)
+{
+    size_t  to;
+
+    to = u->search_start != US_URL_OMITTED ? u->search_start
+         : u->hash_start != US_URL_OMITTED ? u->hash_start : u->href.len;
+
+    return us_url_part(u, u->pathname_start, to);
+}
 
 
 static inline int

@@ -1488,33 +1488,6 @@ us_whatwg_parse(us_whatwg_ws_t *ws, us_str_t in, const us_url_t *base,
 
 /* --- parts of a serialized URL, see us_url.h ------------------------------ */
 
-static us_str_t
-us_url_part(const us_url_t *u, size_t from, size_t to)
-{
-    us_str_t  s;
-
-    s.data = u->href.data + from;
-    s.len = to - from;
-
-    return s;
-}
-
-
-us_str_t
-us_url_hostname(const us_url_t *u)
-{
-    size_t  from;
-
-    from = u->host_start;
-
-    if (from < u->host_end && u->href.data[from] == '@') {
-        from++;
-    }
-
-    return us_url_part(u, from, u->host_end);
-}
-
-
 us_str_t
 us_url_host(const us_url_t *u)
 {
@@ -1527,18 +1500,6 @@ us_url_host(const us_url_t *u)
     }
 
     return s;
-}
-
-
-us_str_t
-us_url_pathname(const us_url_t *u)
-{
-    size_t  to;
-
-    to = u->search_start != US_URL_OMITTED ? u->search_start
-         : u->hash_start != US_URL_OMITTED ? u->hash_start : u->href.len;
-
-    return us_url_part(u, u->pathname_start, to);
 }
 
 
