@@ -33,13 +33,15 @@ test-server: test-programs     ## t/*.t: the server, the command, documents
 test-full: test-programs  ## t/ with whole lists of URLs
 	@US_FULL=1 $(PROVE) $(or $(T),t)
 
-# the interface over a router: of one shard; of three, which are all asked
+# The interface over a router: of one shard; of three, which are all asked.  A
+# retry repeats nothing of a shard that was asked as a former owner.
 
 ROUTE_TESTS := $(addprefix t/http_,access.t answers.t bodies.t cache.t \
                quota.t table.t urls.t)
 
 test-route: test-programs ## t/http_*.t over routers (UrlStore::Route)
-	@US_ROUTE=1 $(PROVE) -j $(JOBS) $(or $(T),$(ROUTE_TESTS))
+	@US_ROUTE=1 $(PROVE) -j $(JOBS) $(or $(T),$(ROUTE_TESTS) \
+		t/http_idempotency.t)
 	@US_ROUTE=3 $(PROVE) -j $(JOBS) $(or $(T),$(ROUTE_TESTS))
 
 test-route-short: test-programs

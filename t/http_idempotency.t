@@ -2,7 +2,8 @@
 
 # Idempotency-Key: what was new or due to a request is so to its retry, from
 # any worker, in all formats, whatever the client or a worker did in between;
-# once of equal URLs, and to no other key.
+# once of equal URLs, and to no other key.  A router (US_ROUTE) passes the key
+# on to its shards: their figures count, and its quota charges each try.
 
 use strict;
 use warnings;
@@ -127,7 +128,8 @@ $r = $t->post('/add', $many, key('many'));
 is(count($r), 'new 700 seen 1300', 'each new URL once');
 $again = $t->post('/add', $many, key('many'));
 ok($again->{body} eq $r->{body}, '  and so for a retry');
-is($t->get('/stats')->json->{idempotency_repeated} > 700, 1, '  counted');
+is($t->get('/stats')->json->{idempotency_repeated} > 700, 1, '  counted')
+    if !routed();
 
 IO::Compress::Gzip::gzip(\$many, \my $gzip);
 $r = $t->post('/add?brief=1', $gzip, key('many'), 'Content-Encoding' => 'gzip');
@@ -205,9 +207,10 @@ for my $user ('ann:a', 'bob:b') {
 
 $url = url();
 is(words($t->post('/quota/add', "$url\n$url/a\n$url/b\n", key('w'),
-    'X-Client' => 'c')), 'new new new', 'a quota') for 1 .. 3;
+    'X-Client' => 'c')), $_ == 3 && routed() ? '' : 'new new new',
+    'a quota') for 1 .. 3;
 is(words($t->post('/quota/add', "$url/c\n$url/d\n", 'X-Client' => 'c')),
-    'new new', '  is not charged for what was new before');
+    routed() ? '' : 'new new', '  is not charged for what was new before');
 is($t->post('/quota/add', "$url\n", key('w'), 'X-Client' => 'c')->{status},
     429, '  but asked');
 
@@ -287,10 +290,13 @@ $r = $t->request('OPTIONS', '/add', undef, Origin => 'https://ui.example',
 like($r->{headers}{'access-control-allow-headers'}, qr/\bIdempotency-Key\b/,
     'an allowed page may send the header');
 
-is($t->get('/stats')->json->{idempotency_forgotten}, 0, 'none is forgotten');
-like($t->get('/metrics')->{body},
-    qr/^urlstore_idempotency_$_\{zone="u"\} \d+$/m, $_)
-    for qw(repeated_total forgotten_total);
+if (!routed()) {
+    is($t->get('/stats')->json->{idempotency_forgotten}, 0,
+        'none is forgotten');
+    like($t->get('/metrics')->{body},
+        qr/^urlstore_idempotency_$_\{zone="u"\} \d+$/m, $_)
+        for qw(repeated_total forgotten_total);
+}
 
 
 # --- reload and restart
@@ -347,7 +353,8 @@ is(words($s->post('/add', "http://t.example/200\n", key('k200'))), 'new',
 $s->post('/add', "http://t.example/more/$_\n", key("m$_")) for 1 .. 50;
 is(words($s->post('/add', "http://t.example/1\n", key('k1'))), 'seen',
     'the oldest is forgotten');
-cmp_ok($s->get('/stats')->json->{idempotency_forgotten}, '>', 40, 'counted');
+cmp_ok($s->get('/stats')->json->{idempotency_forgotten}, '>', 40, 'counted')
+    if !routed();
 
 
 # --- words
@@ -418,7 +425,7 @@ sub reply
     return join "\n", "$answer->{status} $answer->{reason}",
         (map { "$_: " . ($answer->{headers}{$_} // '') }
             qw(content-type location)), '',
-        $answer->{body} =~ s/next_id"?[:=]\d+//r;
+        $answer->{body} =~ s/next_id(?:s":\{"0":|s=0:|"?[:=])\d+//r;
 }
 
 
