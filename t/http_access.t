@@ -318,9 +318,30 @@ for ([ 'POST', '/in/add?only="old"', 400,
         "$method $path: $status");
 }
 
-$r = $t->get('/in/urls?from=0&from=1');
-is("$r->{status} " . $r->json->{detail},
-    '400 the query argument "from" is given twice', 'one that is there twice');
+# each argument of each endpoint is there once
+
+for my $path ('/add', '/seen', '/url/0', '/urls', '/prefix', '/mark/m',
+    '/claim', '/normalize', '/health', '/set/m', '/')
+{
+    my $method = $path =~ m{add|mark|claim|set} ? 'POST' : 'GET';
+    my @known = split ' ', $t->request($method, "/in$path?none=1",
+        $method eq 'GET' ? undef : '', @text)->json->{detail}
+        =~ s/.*allowed are: //r;
+
+    is_deeply([ map {
+        $r = $t->request($method, "/in$path?$_=1&$_=1",
+            $method eq 'GET' ? undef : '', @text);
+        "$r->{status} " . $r->json->{detail};
+    } @known ], [ map { qq(400 the query argument "$_" is given twice) }
+        @known ], "$path: one that is there twice");
+}
+
+for ('set=m&mark=!m', 'mark=!m&set=m') {
+    $r = $t->get("/in/urls?$_");
+    is("$r->{status} " . $r->json->{detail}, '400 the query has "set" and '
+        . '"mark"; one of them is allowed', $_);
+}
+
 $r = $t->get('/in/urls?summary');
 is("$r->{status} " . $r->json->{detail},
     '400 the query argument "summary" has no value', 'one without a value');
