@@ -96,6 +96,39 @@ us_bits16(us_bytes_t v)
 }
 
 
+/* the sum of 64 bytes */
+
+static inline unsigned
+us_sum64(us_bytes_t a, us_bytes_t b, us_bytes_t c, us_bytes_t d)
+{
+#if defined(__SSE2__)
+
+    us_longs_t  sum;
+
+    sum = (us_longs_t) _mm_sad_epu8((__m128i) a, _mm_setzero_si128())
+          + (us_longs_t) _mm_sad_epu8((__m128i) b, _mm_setzero_si128())
+          + (us_longs_t) _mm_sad_epu8((__m128i) c, _mm_setzero_si128())
+          + (us_longs_t) _mm_sad_epu8((__m128i) d, _mm_setzero_si128());
+
+    return (unsigned) (sum[0] + sum[1]);
+
+#else
+
+    us_longs_t   sums;
+    us_halves_t  sum;
+
+    sum = ((us_halves_t) a & 0xff) + ((us_halves_t) a >> 8)
+          + ((us_halves_t) b & 0xff) + ((us_halves_t) b >> 8)
+          + ((us_halves_t) c & 0xff) + ((us_halves_t) c >> 8)
+          + ((us_halves_t) d & 0xff) + ((us_halves_t) d >> 8);
+    sums = (us_longs_t) sum;
+
+    return (unsigned) ((sums[0] + sums[1]) * 0x0001000100010001 >> 48);
+
+#endif
+}
+
+
 /* from <= c <= to */
 
 static inline us_bytes_t

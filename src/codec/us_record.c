@@ -643,6 +643,7 @@ us_walk_step(us_codec_t *c, us_walk_t *w, us_comparison_t *next)
     w->id = h.reference;
 
     if (h.cut > w->limit) {
+        next->len = h.cut;
         return w->whole ? -1 : 1;
     }
 
@@ -712,6 +713,46 @@ us_walk_find(us_codec_t *c, us_walk_t *w)
 
 
 /*
+ * Makes a comparison of the last part of a record with a rest one with what it
+ * may have else.  0: that takes more than this part, or begins before the rest.
+ */
+
+static int
+us_comparison_other(us_comparison_t *c, us_str_t rest, unsigned other)
+{
+    static const uint8_t  begin[] = "?www.";
+
+    if (other == US_OTHER_WITHOUT) {
+        if (c->len < 4) {
+            return 0;
+        }
+
+        c->text += 4;
+        c->len -= 4;
+
+    } else if (c->first) {
+        c->text = begin;
+        c->len = sizeof(begin) - 1;
+        c->begins = 1;
+        return 1;
+
+    } else if (c->text - rest.data > 4) {
+        c->text -= 4;
+        c->len += 4;
+
+    } else {
+        return 0;
+    }
+
+    if (c->first == NULL) {
+        c->ctx = us_model_tail_ctx(c->text[-1]);
+    }
+
+    return 1;
+}
+
+
+/*
  * All chains are followed at once, a record at a time.  Then the texts are
  * compared.  Records that are very long, or at the end of a very long chain,
  * are compared one by one.
@@ -721,10 +762,11 @@ void
 us_record_compare(us_codec_t *c, us_candidate_t *all, unsigned n)
 {
     int              rc;
-    unsigned         i, k, hops, live, ncomp;
+    unsigned         i, k, hops, live, ncomp, nlast;
     unsigned         of[US_CANDIDATE_GROUP];
     unsigned         owner[US_CANDIDATE_GROUP * US_HOPS_TOGETHER];
     us_walk_t        walks[US_CANDIDATE_GROUP];
+    us_candidate_t  *one;
     us_comparison_t  comp[US_CANDIDATE_GROUP * US_HOPS_TOGETHER];
 
     if (n < US_TOGETHER_MIN) {
@@ -736,6 +778,7 @@ us_record_compare(us_codec_t *c, us_candidate_t *all, unsigned n)
     }
 
     ncomp = 0;
+    nlast = 0;
     live = n;
 
     for (i = 0; i < n; i++) {
@@ -759,7 +802,15 @@ us_record_compare(us_codec_t *c, us_candidate_t *all, unsigned n)
             rc = us_walk_step(c, &walks[of[i]], &comp[ncomp]);
 
             if (rc == -1) {
-                all[of[i]].klass = -1;
+                one = &all[of[i]];
+                one->klass = -1;
+
+                /* it begins with more bytes than it may have */
+
+                if (comp[ncomp].len > one->rest.len + 1 + 4) {
+                    one->other = US_OTHER_NONE;
+                }
+
                 continue;
             }
 
@@ -772,6 +823,8 @@ us_record_compare(us_codec_t *c, us_candidate_t *all, unsigned n)
                 of[live++] = of[i];
             }
         }
+
+        nlast = hops ? nlast : ncomp;
     }
 
     us_decode_compare(comp, ncomp);
@@ -792,6 +845,19 @@ us_record_compare(us_codec_t *c, us_candidate_t *all, unsigned n)
 
         } else if (all[i].klass == US_CLASS_ALONE) {
             all[i].klass = us_record_equal(c, all[i].id, all[i].rest);
+        }
+    }
+
+    for (i = 0; i < nlast; i++) {
+        one = &all[owner[i]];
+
+        /* of those that have not the rest */
+
+        if (one->klass == -1 && one->other != US_OTHER_NONE
+            && us_comparison_other(&comp[i], one->rest, one->other)
+            && !us_decode_equal(&comp[i]))
+        {
+            one->other = US_OTHER_NONE;
         }
     }
 }

@@ -58,12 +58,21 @@ int us_record_equal(us_codec_t *c, uint64_t id, us_str_t rest);
 /*
  * The same of several records at once, whose cache misses overlap.  The lines
  * of us_log_prefetch() have been asked for.
+ *
+ * other: in, what a record may have that has not the rest; out, US_OTHER_NONE
+ * if the last part of this one, which was read in any case, says that it has
+ * not.
  */
 #define US_CANDIDATE_GROUP  32
+
+#define US_OTHER_NONE     0
+#define US_OTHER_WITH     1           /* "www." and the rest */
+#define US_OTHER_WITHOUT  2           /* the rest less its "www." */
 
 typedef struct {
     uint64_t    id;
     us_str_t    rest;
+    unsigned    other;
     int         klass;                /* or -1 */
 } us_candidate_t;
 

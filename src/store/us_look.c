@@ -57,39 +57,54 @@ us_store_item_split(us_store_item_t *item)
 
 
 /*
- * The class of a record whose rest is not the item's, if it has the URL all the
- * same, as an item would be split that has it; else -1.  Such a record was
+ * What else than the item's rest a record may have that has its URL: it was
  * stored when the host was, or was not, one of which "www." is mergeable.
  */
+
+static inline unsigned
+us_store_others(const us_store_item_t *item)
+{
+    return item->merge ? US_OTHER_WITH
+           : us_has_www(item->rest) ? US_OTHER_WITHOUT : US_OTHER_NONE;
+}
+
+
+/* the class of such a record, as an item would be split that has it; else -1 */
 
 static int
 us_store_other(us_store_t *s, const us_store_item_t *item, uint64_t id)
 {
-    int       klass;
+    int       klass, www;
     us_str_t  rest;
 
     rest = item->rest;
 
-    if (us_has_www(rest)) {
+    switch (us_store_others(item)) {
+
+    case US_OTHER_WITH:
+        memcpy(s->text + 1, "www.", 4);
+        memcpy(s->text + 5, rest.data, rest.len);
+        rest.data = s->text + 1;
+        rest.len += 4;
+        break;
+
+    case US_OTHER_WITHOUT:
         rest.data += 4;
         rest.len -= 4;
-        klass = us_record_equal(s->codec, id, rest);
+        break;
 
-        return klass >= 0 && (klass & US_SPELLING_WWW)
-               ? klass & ~US_SPELLING_WWW : -1;
-    }
-
-    if (!item->merge) {
+    default:
         return -1;
     }
 
-    memcpy(s->text + 1, "www.", 4);
-    memcpy(s->text + 5, rest.data, rest.len);
+    klass = us_record_equal(s->codec, id, rest);
 
-    klass = us_record_equal(s->codec, id,
-                            (us_str_t) { rest.len + 4, s->text + 1 });
+    /* the "www." goes from the rest to the class, or the other way */
 
-    return klass >= 0 ? klass | US_SPELLING_WWW : -1;
+    www = item->merge ? 0 : US_SPELLING_WWW;
+
+    return klass >= 0 && (klass & US_SPELLING_WWW) == www
+           ? klass ^ US_SPELLING_WWW : -1;
 }
 
 
@@ -196,10 +211,18 @@ typedef struct {
 static inline uint64_t
 us_look_hash(us_store_t *s, us_store_item_t *item)
 {
-    unsigned  klass;
+    us_str_t  rest;
 
-    klass = item->spelling;
-    item->hash = us_store_hash(s, klass, us_store_bare(item->rest, &klass));
+    rest = item->rest;
+
+    /* what us_store_bare() does for a record */
+
+    if (!item->merge && us_has_www(rest)) {
+        rest.data += 4;
+        rest.len -= 4;
+    }
+
+    item->hash = us_store_hash(s, item->spelling, rest);
     item->status = US_UNSEEN;
 
     return item->hash;
@@ -220,7 +243,7 @@ us_store_try_some(us_store_t *s, us_look_t **of, us_candidate_t *tried,
     us_record_compare(s->codec, tried, k);
 
     for (i = 0; i < k; i++) {
-        if (tried[i].klass < 0) {
+        if (tried[i].klass < 0 && tried[i].other != US_OTHER_NONE) {
             tried[i].klass = us_store_other(s, of[i]->item, tried[i].id);
         }
 
@@ -274,6 +297,7 @@ us_store_try(us_store_t *s, us_look_t **looks, unsigned n)
 
         tried[k].id = id;
         tried[k].rest = l->item->rest;
+        tried[k].other = us_store_others(l->item);
         of[k++] = l;
 
         if (k == US_CANDIDATE_GROUP) {

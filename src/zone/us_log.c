@@ -53,30 +53,22 @@ static const uint8_t  us_log_mask[64 + US_LOG_GROUP] = {
 static inline uint64_t
 us_log_sum(const uint64_t *line, unsigned n)
 {
-    unsigned     i;
-    us_longs_t   sums;
-    us_halves_t  v, sum;
+    unsigned         i;
+    us_bytes_t       v[4];
+    const uint8_t   *mask;
 
-    sum = (us_halves_t) { 0 };
+    mask = us_log_mask + US_LOG_GROUP - n;
 
 #pragma GCC unroll 4
     for (i = 0; i < 4; i++) {
-        v = (us_halves_t) (us_load_bytes(line + 2 * i)
-                           & us_load_bytes(us_log_mask + US_LOG_GROUP - n
-                                           + 16 * i));
-
-        if (i == 0) {
-            v = (us_halves_t) ((us_longs_t) v & (us_longs_t) { 0, UINT64_MAX });
-        }
-
-        sum += (v & 0xff) + (v >> 8);
+        v[i] = us_load_bytes(line + 2 * i) & us_load_bytes(mask + 16 * i);
     }
 
-    /* 56 lengths of a byte: their sum is below 1 << 16 */
+    /* without the base */
 
-    sums = (us_longs_t) sum;
+    v[0] = (us_bytes_t) ((us_longs_t) v[0] & (us_longs_t) { 0, UINT64_MAX });
 
-    return (sums[0] + sums[1]) * 0x0001000100010001 >> 48;
+    return us_sum64(v[0], v[1], v[2], v[3]);
 }
 
 

@@ -6,6 +6,7 @@
 
 
 #include "store_zone.h"
+#include "corpus.h"
 #include "same.h"
 #include "stream.h"
 #include "codec/us_record_private.h"
@@ -1153,6 +1154,227 @@ suffixes(void **state)
 }
 
 
+/*
+ * Lists of suffixes that know nothing of each other: a host's bytes decide, a
+ * bit for each list.  Look-ups are compared with all URLs that are stored.
+ */
+
+#define LISTED  1200
+
+typedef struct {
+    char      url[512];
+    uint64_t  id;                     /* what is expected; of a record: gone */
+} listed_t;
+
+
+static const char *
+host_of(const char *url)
+{
+    return strstr(url, "://") + 3;
+}
+
+
+static int
+with_www(const char *url)
+{
+    return strncmp(host_of(url), "www.", 4) == 0;
+}
+
+
+static int
+listed(const char *url, unsigned list)
+{
+    uint32_t     h;
+    const char  *p;
+
+    p = host_of(url) + 4 * with_www(url);
+
+    for (h = 1; *p && *p != '/'; p++) {
+        h = (h ^ (uint8_t) *p) * 16777619;
+    }
+
+    return h >> (8 + list) & 1;
+}
+
+
+/* whether they are one URL, by a list */
+
+static int
+listed_same(const char *a, const char *b, unsigned list)
+{
+    if (strncmp(a, b, 5) != 0) {
+        return 0;
+    }
+
+    if (listed(a, list)) {
+        a = host_of(a) + 4 * with_www(a);
+        b = host_of(b) + 4 * with_www(b);
+    }
+
+    return strcmp(a, b) == 0;
+}
+
+
+/* a URL in the other spelling */
+
+static void
+respell(char *to, const char *url)
+{
+    int  scheme = (int) (host_of(url) - url);
+
+    snprintf(to, sizeof(((listed_t *) 0)->url), "%.*s%s%s", scheme, url,
+             with_www(url) ? "" : "www.", url + scheme + 4 * with_www(url));
+}
+
+
+/* real URLs, each in the spelling that it has or in the other one */
+
+static void
+listed_read(const char *name, listed_t *urls)
+{
+    FILE      *f;
+    char       line[480], *end, *host;
+    unsigned   n;
+
+    f = corpus_open(name, 4 * LISTED, 0);
+    n = 0;
+
+    while (fgets(line, sizeof(line), f)) {
+        end = strchr(line, '\n');
+        host = strstr(line, "://");
+
+        if (n == LISTED || end == NULL || host == NULL || rnd(3) == 0
+            || strncmp(line, "http", 4) != 0 || strchr(host + 3, '/') == NULL
+            || strncmp(host + 3, "www.www.", 8) == 0)
+        {
+            continue;
+        }
+
+        *end = '\0';
+
+        if (rnd(2)) {
+            strcpy(urls[n++].url, line);
+
+        } else {
+            respell(urls[n++].url, line);
+        }
+    }
+
+    corpus_close(f);
+    assert_int_equal(n, LISTED);
+}
+
+
+static void
+suffixes_any(const char *name)
+{
+    int               was;
+    size_t            len;
+    zone_t           *z;
+    unsigned          i, k, n, next, round, asks;
+    uint64_t          id, lsn;
+    listed_t         *have, *ask;
+    us_store_item_t   items[64];
+
+    have = calloc(LISTED, sizeof(listed_t));
+    ask = calloc(4 * LISTED, sizeof(listed_t));
+    z = zone_create(8 << 20, 0);
+
+    listed_read(name, have);
+
+    for (i = 0; i < LISTED; i += n) {
+        n = 1 + rnd(64);
+        n = i + n < LISTED ? n : LISTED - i;
+
+        for (k = 0; k < n; k++) {
+            items[k] = item(have[i + k].url, 0);
+            items[k].merge = listed(have[i + k].url, 0);
+        }
+
+        us_store_add(z->store, items, n);
+    }
+
+    next = us_store_next_id(z->store);
+    assert_in_range(next, LISTED / 2, LISTED);
+
+    for (id = 0; id < next; id++) {
+        assert_int_equal(us_store_get(z->store, id, (uint8_t *) have[id].url,
+                                      &len), US_OK);
+        have[id].url[len] = '\0';
+    }
+
+    for (round = 0; round < 2; round++) {
+
+        /* each URL in both spellings, and one that is longer */
+
+        for (id = 0, asks = 0; id < next; id++) {
+            strcpy(ask[asks++].url, have[id].url);
+            respell(ask[asks++].url, have[id].url);
+            snprintf(ask[asks++].url, sizeof(ask->url), "%.490s%c",
+                     have[id].url, 'a' + rnd(26));
+        }
+
+        for (i = 0; i < asks; i++) {
+            ask[i].id = US_STORE_NO_ID;
+
+            for (id = 0; id < next; id++) {
+                if (have[id].id == 0
+                    && listed_same(have[id].url, ask[i].url, 1))
+                {
+                    ask[i].id = id;
+                    break;
+                }
+            }
+        }
+
+        for (i = 0; i < asks; i += n) {
+            n = rnd(2) ? 64 : 1 + rnd(64);
+            n = i + n < asks ? n : asks - i;
+
+            for (k = 0; k < n; k++) {
+                items[k] = item(ask[i + k].url, 0);
+                items[k].merge = listed(ask[i + k].url, 1);
+            }
+
+            us_store_seen(z->store, items, n);
+
+            for (k = 0; k < n; k++) {
+                if (items[k].id != ask[i + k].id) {
+                    print_error("%s\n", ask[i + k].url);
+                }
+
+                assert_int_equal(items[k].id, ask[i + k].id);
+            }
+        }
+
+        /* of two ids of a URL, the other one is found then */
+
+        for (id = 0; id < next; id++) {
+            if (rnd(3) == 0) {
+                have[id].id = 1;
+                us_store_delete(z->store, id, &was, &lsn);
+            }
+        }
+    }
+
+    zone_destroy(z);
+    free(have);
+    free(ask);
+}
+
+
+static void
+suffixes_in_groups(void **state)
+{
+    unsigned  i;
+
+    for (i = 0; i < 2; i++) {
+        suffixes_any("alphagov_old_urls");
+        suffixes_any("reddit_submissions");
+    }
+}
+
+
 int
 main(void)
 {
@@ -1175,6 +1397,7 @@ main(void)
         cmocka_unit_test(term),
         cmocka_unit_test(long_record),
         cmocka_unit_test(suffixes),
+        cmocka_unit_test(suffixes_in_groups),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
