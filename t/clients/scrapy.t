@@ -86,7 +86,7 @@ sub show_log { diag(substr slurp("$dir/$_[0].out", 1), -2000) }
 # --- one after the other, and at the same time ----------------------------
 
 my $conf = join '', map { "urlstore_zone $_ 16m marks=visited;\n" }
-    qw(one two1 two2 two3 two4 three four five six seven);
+    qw(one two1 two2 two3 two4 three four five six seven eight);
 my $t = UrlStore::Test->new->run(<<CONF);
 $conf
 server {
@@ -100,6 +100,7 @@ server {
     location /five/ { urlstore_api five; }
     location /six/ { urlstore_api six; }
     location /seven/ { urlstore_api seven; }
+    location /eight/ { urlstore_api eight; }
     location /four/ {
         if (-f %%DIR%%/busy) { return 503; }
         error_page 503 \@busy;
@@ -150,25 +151,46 @@ from scrapy.utils.test import get_crawler
 class S(Spider):
     name = "s"
 
-def run(*links):
-    crawler = get_crawler(S, {"URLSTORE_URL": sys.argv[1]})
+def run(*links, flush=False):
+    crawler = get_crawler(S, {"URLSTORE_URL": sys.argv[1], **settings})
     spider = S.from_crawler(crawler)
     df = load_object("urlstore.scrapy.DupeFilter").from_spider(spider)
+    if flush:                   # SCHEDULER_FLUSH_ON_START
+        df.clear()
     for link in links:
         request = Request(link)
         seen = df.request_seen(request)
         if seen:
             df.log(request, spider)
         print("seen" if seen else "new")
-    df.clear()                  # close() without SCHEDULER_PERSIST
+    if not flush:
+        df.clear()              # close() without SCHEDULER_PERSIST
 
+settings = dict(arg.split("=") for arg in sys.argv[2:])
 run("http://redis.test/a", "http://redis.test/b", "http://REDIS.test/a")
 run("http://redis.test/a", "http://redis.test/c")
+if "URLSTORE_SET" in settings:
+    run("http://redis.test/a", flush=True)
+    run("http://redis.test/a", flush=True)
 END
 
-is(`PYTHONPATH=$top/clients/python /usr/bin/python3 -B $dir/redis.py \\
-        http://127.0.0.1:$store/seven`, "new\nnew\nseen\nseen\nnew\n",
+my $redis = "PYTHONPATH=$top/clients/python /usr/bin/python3 -B $dir/redis.py"
+    . " http://127.0.0.1:$store/seven";
+
+is(`$redis`, "new\nnew\nseen\nseen\nnew\n",
     'the scheduler of scrapy-redis: the store filters, and keeps its URLs');
+is(`$redis 'URLSTORE_SET=all:%(name)s'`, "new\nnew\nseen\nnew\nnew\n"
+    . "new\nnew\n", '... with a set, which it drops at the end, or makes anew '
+    . 'at the start');
+is(join(' ', map { "$_->{name}=$_->{members}" }
+    @{ $t->get('/seven/set')->json->{sets} }), 'visited=0 all:s=1 all:s.done=0',
+    '... and no other');
+like(`$redis URLSTORE_SET=s URLSTORE_OLDER=1d 2>&1`,
+    qr/^ValueError: URLSTORE_SET with URLSTORE_OLDER/m,
+    '... a set has no times');
+like(`$redis URLSTORE_SET=a/b 2>&1`,
+    qr/^urlstore.errors.Problem: PUT .*: 400 .* name of a set/m,
+    '... nor any name');
 
 # they may miss each other: then once more
 
@@ -259,6 +281,70 @@ is(join(' ', $site->missing($all)), '', '... fetches every page that was left')
 is(left($t, '/three'), '', '... and all are marked');
 note("$before of $pages pages before the last run, "
     . (sum(%$all) - $pages) . ' fetched again');
+
+
+# --- sets -------------------------------------------------------------------
+
+for my $set (qw(monday friday)) {
+    ok(ends(crawl($set, "$store/eight", URLSTORE_SET => "%(name)s-$set")),
+        "a crawl with a set: $set") or show_log($set);
+    $got = $site->fetched;
+    is(join(' ', $site->missing($got->{all})), '', '... fetches every page');
+    is(sum(%{ $got->{all} }), $pages, '... once');
+}
+
+is(scalar(() = $t->get('/eight/urls?limit=10000')->{body} =~ /^\d/mg), $pages,
+    '... the second stores nothing again');
+ok(ends(crawl('again', "$store/eight", URLSTORE_SET => 'links-monday')),
+    'the first one again');
+is(sum(%{ $site->fetched->{all} // {} }), 0, '... fetches nothing');
+like(slurp("$dir/again.out"), qr/is in the set links-monday, so it .*again/,
+    '... and says why');
+
+
+# URLs of a set
+
+sub members
+{
+    my ($set) = @_;
+
+    return map { (split /\t/)[1] } split /\n/,
+        $t->get("/eight/urls?set=$set&limit=10000")->{body};
+}
+
+# a page of another crawl, and what was done in a dropped set of the name
+
+my @plain = ('Content-Type' => 'text/plain');
+
+$t->post('/eight/add', "http://other.test/\n", @plain);
+$t->request('PUT', '/eight/set/killed.done');
+$t->post('/eight/set/killed.done', join('', map { "$_\n" }
+    @{ $site->urls }[100 .. 150]), @plain);
+is(scalar members('killed.done'), 51, 'a set of before');
+
+my @set = (URLSTORE_SET => 'killed', DOWNLOAD_DELAY => .02,
+    CONCURRENT_REQUESTS => 4);
+my $killed = crawl('killed', "$store/eight", @set);
+
+wait_until(30, sub {
+    $site->requests >= 30 && members('killed.done') >= 10
+});
+kill 'KILL', $killed;
+ends($killed);
+$all = $site->fetched->{all};
+
+my @done = $site->numbers(members('killed.done'));
+
+ok(@done && @done < $pages, 'a crawler that is killed has done some pages');
+ok(ends(crawl('rest', "$store/eight", URLSTORE_SET => 'killed',
+    URLSTORE_RESUME => 1)), '... the next one') or show_log('rest');
+$got = $site->fetched->{all};
+is(scalar(grep { $got->{$_} } @done), 0, '... fetches none of them');
+$got->{$_} += $all->{$_} for keys %$all;
+is(join(' ', $site->missing($got)), '', '... but every page that was left')
+    or show_log('rest');
+unlike(slurp("$dir/rest.out"), qr/other\.test/, '... none of another crawl');
+is(scalar members('killed.done'), $pages, '... and all are done');
 
 
 # --- the service is busy, and restarts --------------------------------------

@@ -60,24 +60,27 @@ class AsyncStore:
     # adding and looking up
 
     async def add(self, url: str, base: Optional[str] = None, *,
-                  older: Optional[Duration] = None, sites: bool = False,
+                  older: Optional[Duration] = None,
+                  set: Optional[str] = None, sites: bool = False,
                   times: bool = False) -> Item:
         """Is this URL new?  It is added if so."""
-        return (await self.add_all([url], base, older=older, sites=sites,
-                                   times=times))[0]
+        return (await self.add_all([url], base, older=older, set=set,
+                                   sites=sites, times=times))[0]
 
     async def add_all(self, urls: Iterable[str], base: Optional[str] = None,
                       *, only_new: bool = False,
-                      older: Optional[Duration] = None, sites: bool = False,
+                      older: Optional[Duration] = None,
+                      set: Optional[str] = None, sites: bool = False,
                       times: bool = False) -> Batch:
         """Adds what is new; one answer for each URL, in their order."""
         return await self._gather(self._core.look_up(
-            "/add", urls, base, only_new, older, sites, times))
+            "/add", urls, base, only_new, older, sites, times, set))
 
     async def add_stream(self, urls: Iterable[str],
                          base: Optional[str] = None, *,
                          only_new: bool = False,
                          older: Optional[Duration] = None,
+                         set: Optional[str] = None,
                          sites: bool = False, times: bool = False,
                          progress: Optional[Callable[[Progress],
                                                      object]] = None,
@@ -85,7 +88,7 @@ class AsyncStore:
         """add_all() for inputs of any length."""
         counter = protocol.Counter(urls, progress)
         for call in self._core.look_up("/add", urls, base, only_new, older,
-                                       sites, times):
+                                       sites, times, set):
             part = await self._run(call)
             counter.add(part)
             for item in part:
@@ -93,17 +96,18 @@ class AsyncStore:
 
     async def seen(self, url: str, base: Optional[str] = None, *,
                    older: Optional[Duration] = None,
-                   times: bool = False) -> Item:
-        """Is it known?  Adds nothing, claims nothing."""
-        return (await self.seen_all([url], base, older=older,
+                   set: Optional[str] = None, times: bool = False) -> Item:
+        """Is it known, or in the set?  Adds nothing, claims nothing."""
+        return (await self.seen_all([url], base, older=older, set=set,
                                     times=times))[0]
 
     async def seen_all(self, urls: Iterable[str], base: Optional[str] = None,
                        *, older: Optional[Duration] = None,
+                       set: Optional[str] = None,
                        times: bool = False) -> Batch:
         """The same for many."""
         return await self._gather(self._core.look_up(
-            "/seen", urls, base, False, older, False, times))
+            "/seen", urls, base, False, older, False, times, set))
 
     # by id
 
@@ -123,15 +127,35 @@ class AsyncStore:
         """Forgets the URL of an id.  Clears the cache of this object."""
         await self._run(self._core.delete(number))
 
-    # marks and claims; an item is an id (int) or a URL (str)
+    # sets, marks and claims; an item is an id (int) or a URL (str)
+
+    async def make_set(self, name: str) -> bool:
+        """Makes a set, unless it is there.  Whether this call made it, or
+        may have (a lost try)."""
+        return await self._run(self._core.make_set(name))
+
+    async def drop_set(self, name: str) -> None:
+        """Drops a set, if it is there.  Its URLs stay in the store."""
+        await self._run(self._core.drop_set(name))
+
+    async def put_in(self, name: str, items: Iterable[Ref]) -> List[Marked]:
+        """Puts into a set what the store has: `in` is answered to one caller
+        of all, the others get `was`."""
+        return await self._mark(protocol.below("/set", name), items, {})
+
+    async def take_out(self, name: str, items: Iterable[Ref]) -> List[Marked]:
+        """Takes out of a set: `out`, or `unseen`."""
+        return await self._mark(protocol.below("/set", name), items,
+                                {"remove": "1"})
 
     async def mark(self, name: str, items: Iterable[Ref]) -> List[Marked]:
         """Sets a mark."""
-        return await self._mark(f"/mark/{name}", items, {})
+        return await self._mark(protocol.below("/mark", name), items, {})
 
     async def unmark(self, name: str, items: Iterable[Ref]) -> List[Marked]:
         """Clears a mark."""
-        return await self._mark(f"/mark/{name}", items, {"clear": "1"})
+        return await self._mark(protocol.below("/mark", name), items,
+                                {"clear": "1"})
 
     async def claim(self, items: Iterable[Ref],
                     at: Union[str, int, float, datetime, None] = None,
@@ -151,13 +175,13 @@ class AsyncStore:
 
     async def feed(self, start: int = 0, *, limit: int = 1000,
                    site: Optional[str] = None, prefix: Optional[str] = None,
-                   mark: Optional[str] = None,
+                   mark: Optional[str] = None, set: Optional[str] = None,
                    older: Optional[Duration] = None, times: bool = False,
                    deleted: bool = False, new_sites: bool = False,
                    follow: Optional[float] = None) -> AsyncIterator[Entry]:
         """All URLs from an id on, in the order of ids."""
         args = protocol.feed_args(limit, site, prefix, mark, older, times,
-                                  deleted, new_sites)
+                                  deleted, new_sites, set)
         place = {"from": str(start)}
         while True:
             entries, place, more = await self._run(

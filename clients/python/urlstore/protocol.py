@@ -34,7 +34,7 @@ from threading import Lock
 from typing import (Any, Callable, Dict, Generator, Iterable, Iterator, List,
                     Mapping, NamedTuple, Optional, Sequence, Tuple, TypeVar,
                     Union)
-from urllib.parse import unquote, urlencode, urljoin, urlsplit
+from urllib.parse import quote, unquote, urlencode, urljoin, urlsplit
 
 from .cache import Cache, Known
 from .errors import NoAnswer, Problem, UrlStoreError
@@ -230,13 +230,16 @@ class Core:
 
     def look_up(self, path: str, urls: Iterable[str], base: Optional[str],
                 only_new: bool, older: Optional[Duration], sites: bool,
-                times: bool) -> Iterator[Call[Batch]]:
+                times: bool, set: Optional[str] = None) -> Iterator[
+                    Call[Batch]]:
         """One call for each request that the URLs take, in order."""
         args = {"only": "new" if only_new else None,
                 "older": None if older is None else duration(older),
+                "set": set,
                 "sites": "1" if sites else None,
                 "times": "1" if times else None}
-        cached = older is None and not times
+        # what is in the store may be due, or new to the set
+        cached = older is None and set is None and not times
         index = 0
         for part in chunks(urls, self.options.batch,
                            self.options.body - len(encoded(base or ""))):
@@ -284,7 +287,7 @@ class Core:
         which this is a half, whose try then was lost."""
         with self._lock:
             before = dict(self._shards) if lost_at is None else lost_at
-        if args["older"] is not None:
+        if args["older"] is not None or args["set"] is not None:
             before = {}     # no id shows what a lost try changed
         only_new = args["only"] is not None
         first = time.monotonic()
@@ -319,7 +322,8 @@ class Core:
                 at = asked[result.get("index", at)]
                 item = Item(index + at, result["id"], result["status"],
                             result.get("url"), result.get("reason"),
-                            result.get("new_site"), result.get("time"))
+                            result.get("new_site"), result.get("time"),
+                            stored=result.get("stored"))
                 if item.status == "seen":
                     item.unsure = lost and not known(item.id, before, found)
                 elif item.status == "unavailable" and changes("POST", path):
@@ -398,6 +402,7 @@ class Core:
     def mark(self, path: str, refs: Iterable[Ref],
              args: Mapping[str, Optional[str]]) -> Iterator[
                  Call[List[Marked]]]:
+        """/mark/NAME, /set/NAME or /claim; one call for each request."""
         index = 0
         for part in chunks(refs, self.options.batch, self.options.body):
             yield self._marked(path, part, index, args)
@@ -415,9 +420,28 @@ class Core:
                     for at, r in enumerate(results)]
 
         payload = b"[" + joined(refs) + b"]"
-        marked, _, _ = yield from self.exchange("POST", path, args, payload,
-                                                read)
+        marked, _, lost = yield from self.exchange("POST", path, args,
+                                                   payload, read)
+        for item in marked:
+            item.unsure = (item.status == "was" and lost
+                           or item.status == "unavailable"
+                           and (lost or str(item.reason).startswith(
+                               "unknown:")))
         return marked
+
+    def make_set(self, name: str) -> Call[bool]:
+        made, _, lost = yield from self.exchange(
+            "PUT", below("/set", name), {}, None,
+            lambda reply: reply.status == 201)
+        return made or lost
+
+    def drop_set(self, name: str) -> Call[None]:
+        try:
+            yield from self.exchange("DELETE", below("/set", name), {}, None,
+                                     lambda reply: None)
+        except Problem as e:
+            if e.status != 404 or e.document.get("reason") != "set":
+                raise
 
     def delete(self, number: int) -> Call[None]:
         self.cache.clear()
@@ -452,6 +476,22 @@ class Core:
             "GET", "/urls", {**place, **args}, None, read, NDJSON)
         return answer
 
+    def left(self, place: Place, set: str, done: str, limit: int) -> Call[
+            Tuple[List[Entry], Place, bool]]:
+        """The next entries of a set that are not in the set `done`, as of
+        page()."""
+        entries, place, more = yield from self.page(
+            place, {"limit": str(limit), "set": set})
+        entries = [entry for entry in entries if entry.url is not None]
+        there: List[Item] = []
+        for call in self.look_up("/seen", [str(entry.url)
+                                           for entry in entries],
+                                 None, False, None, False, False, done):
+            part = yield from call
+            there += part.items
+        return ([entry for entry, item in zip(entries, there)
+                 if item.status != "seen"], place, more)
+
     def get(self, path: str, args: Mapping[str, Optional[str]]) -> Call[
             Dict[str, Any]]:
         answer, _, _ = yield from self.exchange("GET", path, args, None,
@@ -479,7 +519,12 @@ _encode = json.JSONEncoder(ensure_ascii=False).encode
 def changes(method: str, path: str) -> bool:
     """Whether a request changes the store."""
     return method == "POST" and (path in ("/add", "/claim")
-                                 or path.startswith("/mark/"))
+                                 or path.startswith(("/mark/", "/set/")))
+
+
+def below(path: str, name: str) -> str:
+    """The path of a set or a mark."""
+    return f"{path}/{quote(name, safe='')}"
 
 
 def encoded(value: Union[int, str]) -> bytes:
@@ -611,9 +656,10 @@ def moment(value: Union[str, int, float, datetime]) -> str:
 
 def feed_args(limit: int, site: Optional[str], prefix: Optional[str],
               mark: Optional[str], older: Optional[Duration], times: bool,
-              deleted: bool, new_sites: bool) -> Dict[str, Optional[str]]:
+              deleted: bool, new_sites: bool,
+              set: Optional[str]) -> Dict[str, Optional[str]]:
     return {"limit": str(limit), "site": site, "prefix": prefix,
-            "mark": mark,
+            "mark": mark, "set": set,
             "older": None if older is None else duration(older),
             "times": "1" if times else None,
             "deleted": "1" if deleted else None,

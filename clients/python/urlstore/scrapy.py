@@ -21,7 +21,11 @@ the next one, with URLSTORE_RESUME, begins with these.
 Settings:
 
     URLSTORE_URL       address of the store
-    URLSTORE_MARK      name of the mark ("visited"); "" marks nothing
+    URLSTORE_SET       name of a set: what this crawl has seen, instead of all
+                       crawls; %(name)s in it is the name of the spider.  The
+                       crawler makes it
+    URLSTORE_MARK      name of the mark ("visited", of a set its name and
+                       ".done"); "" marks nothing
     URLSTORE_RESUME    crawls what is stored and has no mark, too (False)
     URLSTORE_START     start URLs are filtered like any other (True); False:
                        they are crawled always
@@ -54,7 +58,7 @@ from twisted.internet.defer import DeferredLock
 from twisted.internet.threads import deferToThread
 
 from .errors import UrlStoreError
-from .protocol import Call, Got, Place, Sleep
+from .protocol import Call, Got, Place, Sleep, below
 from .sync import Store
 from .values import Entry, Item
 
@@ -99,9 +103,17 @@ class Shared:
         if not get("URLSTORE_URL"):
             raise NotConfigured("URLSTORE_URL is not set")
         self.stats = crawler.stats
-        self.mark: str = get("URLSTORE_MARK", "visited")
+        spider = crawler.spider or crawler.spidercls
+        self.set: Optional[str] = get("URLSTORE_SET")
+        if self.set:
+            self.set = self.set.replace("%(name)s", spider.name)
+        self._done = f"{self.set}.done" if self.set else "visited"
+        self.mark: str = get("URLSTORE_MARK", self._done)
         self.older: Optional[str] = get("URLSTORE_OLDER")
         self.lease: Optional[str] = get("URLSTORE_LEASE")
+        if self.set and (self.older or self.lease):
+            raise ValueError("URLSTORE_SET with URLSTORE_OLDER or "
+                             "URLSTORE_LEASE: a set has no times")
         self._address: str = get("URLSTORE_URL")
         self._headers = crawler.settings.getdict("URLSTORE_HEADERS")
         self._cache = int(get("URLSTORE_CACHE", 100000))
@@ -112,6 +124,30 @@ class Shared:
         self._fingerprint = crawler.request_fingerprinter.fingerprint
         self._local: Set[bytes] = set()
         self._fault = ""                    # of the last marks
+        self.used = False                   # the store has answered
+        self.make_sets()
+
+    def make_sets(self) -> None:
+        """What is done in a crawl does not outlive what it has seen: pages
+        that are new to a new set are not done."""
+        if not self.set:
+            return
+        with self.client(START_PATIENCE) as store:
+            if store.make_set(self.set) and self.mark == self._done:
+                store.drop_set(self._done)
+            if self.mark == self._done:
+                store.make_set(self._done)
+
+    def drop_sets(self) -> None:
+        """The crawl is over; or it begins, if nothing was asked yet."""
+        if not self.set:
+            return
+        with self.client(START_PATIENCE) as store:
+            store.drop_set(self.set)
+            if self.mark == self._done:
+                store.drop_set(self._done)
+        if not self.used:
+            self.make_sets()
 
     def client(self, patience: float) -> Store:
         """Another client of the same store."""
@@ -124,6 +160,7 @@ class Shared:
 
     def wanted(self, request: Any, item: Item) -> bool:
         """Whether to fetch it, by the answer of the store."""
+        self.used = True
         self.count(item.status)
         if item.mine or (item.unsure and item.id not in self.taken):
             if item.id is not None:
@@ -181,6 +218,9 @@ class Shared:
             List[Entry], Place, bool]:
         """The next pages without the mark, where to go on, and whether
         there are more."""
+        if self.set:
+            return await self.run(self.store._core.left(
+                place, self.set, self.mark, RESUMED))
         return await self.run(self.store._core.page(place, {
             "limit": str(RESUMED), "mark": "!" + self.mark,
             "older": older}))
@@ -189,7 +229,7 @@ class Shared:
                       older: Optional[str]) -> List[Item]:
         items: List[Item] = []
         for call in self.store._core.look_up("/add", urls, None, False,
-                                             older, False, False):
+                                             older, False, False, self.set):
             items += await self.run(call)
         if self.mark and older is not None and older == self.older:
             # A page that is due again is without the mark until it is done.
@@ -200,7 +240,8 @@ class Shared:
 
     async def set_mark(self, ids: List[int],
                        args: Dict[str, Optional[str]]) -> None:
-        for call in self.store._core.mark(f"/mark/{self.mark}", ids, args):
+        for call in self.store._core.mark(below("/mark", self.mark), ids,
+                                          args):
             await self.run(call)
 
     async def flush(self) -> None:
@@ -286,9 +327,11 @@ class DupeFilter:
         return cls.from_crawler(spider.crawler)
 
     def clear(self) -> None:
-        """scrapy-redis: at the end of a crawl without SCHEDULER_PERSIST.  The
-        store belongs to others as well and keeps its URLs."""
+        """scrapy-redis: at the end of a crawl without SCHEDULER_PERSIST, or
+        at its start with SCHEDULER_FLUSH_ON_START.  The store belongs to
+        others as well and keeps its URLs; a set is this crawl's."""
         self.store.close()
+        self.shared.drop_sets()
 
     def open(self) -> None:
         """Nothing to open: the first question connects."""
@@ -302,7 +345,8 @@ class DupeFilter:
         if note(request) is not None:
             return False
         try:
-            item = self.store.add(request.url, older=self.shared.older)
+            item = self.store.add(request.url, older=self.shared.older,
+                                  set=self.shared.set)
         except UrlStoreError as e:
             logger.error("%s is let through: %s", request.url, e)
             return False
@@ -365,7 +409,8 @@ class SpiderMiddleware:
                 return
             asked = [request for request in part if plain_get(request)]
             batch = store.add_all([request.url for request in asked],
-                                  older=self.shared.older)
+                                  older=self.shared.older,
+                                  set=self.shared.set)
             items = iter(batch)
             for request in part:
                 if not plain_get(request) or self.start_wanted(
@@ -391,10 +436,11 @@ class SpiderMiddleware:
         if self.filter_start and not self.resume and not self._told:
             self._told = True
             logger.info(
-                "%s is in the store, so it is not crawled again; "
+                "%s is in the %s, so it is not crawled again; "
                 "URLSTORE_START=0 crawls start URLs each time, "
                 "URLSTORE_RESUME=1 crawls stored pages that have no mark",
-                request.url)
+                request.url, f"set {self.shared.set}" if self.shared.set
+                else "store")
         return not self.filter_start
 
     async def process_spider_output(self, response: Any, result: Any,

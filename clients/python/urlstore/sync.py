@@ -66,52 +66,58 @@ class Store:
     # adding and looking up
 
     def add(self, url: str, base: Optional[str] = None, *,
-            older: Optional[Duration] = None, sites: bool = False,
-            times: bool = False) -> Item:
+            older: Optional[Duration] = None, set: Optional[str] = None,
+            sites: bool = False, times: bool = False) -> Item:
         """Is this URL new?  It is added if so."""
-        return self.add_all([url], base, older=older, sites=sites,
+        return self.add_all([url], base, older=older, set=set, sites=sites,
                             times=times)[0]
 
     def add_all(self, urls: Iterable[str], base: Optional[str] = None, *,
                 only_new: bool = False, older: Optional[Duration] = None,
-                sites: bool = False, times: bool = False) -> Batch:
+                set: Optional[str] = None, sites: bool = False,
+                times: bool = False) -> Batch:
         """Adds what is new; one answer for each URL, in their order.
 
         base      the URL of the page: links are given as they stand in it
         only_new  leaves out all answers but `new` and `due`
         older     a URL last claimed longer ago than this ("30d", seconds
                   or a timedelta) is claimed now and answered as `due`
+        set       the name of a set: a URL that is not in it is put in and
+                  answered as `new`, whether the store had it or not
         sites     says for each whether it is the first URL of its site
         times     gives the time of the last claim
         """
         return self._gather(self._core.look_up(
-            "/add", urls, base, only_new, older, sites, times))
+            "/add", urls, base, only_new, older, sites, times, set))
 
     def add_stream(self, urls: Iterable[str], base: Optional[str] = None, *,
                    only_new: bool = False, older: Optional[Duration] = None,
-                   sites: bool = False, times: bool = False,
+                   set: Optional[str] = None, sites: bool = False,
+                   times: bool = False,
                    progress: Optional[Callable[[Progress], object]] = None,
                    ) -> Iterator[Item]:
         """add_all() for inputs of any length: items are returned as the
         service answers them, and one request is in memory at a time."""
         counter = protocol.Counter(urls, progress)
         for call in self._core.look_up("/add", urls, base, only_new, older,
-                                       sites, times):
+                                       sites, times, set):
             part = self._run(call)
             counter.add(part)
             yield from part
 
     def seen(self, url: str, base: Optional[str] = None, *,
-             older: Optional[Duration] = None, times: bool = False) -> Item:
-        """Is it known?  Adds nothing, claims nothing."""
-        return self.seen_all([url], base, older=older, times=times)[0]
+             older: Optional[Duration] = None, set: Optional[str] = None,
+             times: bool = False) -> Item:
+        """Is it known, or in the set?  Adds nothing, claims nothing."""
+        return self.seen_all([url], base, older=older, set=set,
+                             times=times)[0]
 
     def seen_all(self, urls: Iterable[str], base: Optional[str] = None, *,
                  older: Optional[Duration] = None,
-                 times: bool = False) -> Batch:
+                 set: Optional[str] = None, times: bool = False) -> Batch:
         """The same for many."""
         return self._gather(self._core.look_up(
-            "/seen", urls, base, False, older, False, times))
+            "/seen", urls, base, False, older, False, times, set))
 
     # by id
 
@@ -128,15 +134,35 @@ class Store:
         """Forgets the URL of an id.  Clears the cache of this object."""
         self._run(self._core.delete(number))
 
-    # marks and claims; an item is an id (int) or a URL (str)
+    # sets, marks and claims; an item is an id (int) or a URL (str)
+
+    def make_set(self, name: str) -> bool:
+        """Makes a set, unless it is there.  Whether this call made it, or
+        may have (a lost try).  get(f"/set/{name}") describes it."""
+        return self._run(self._core.make_set(name))
+
+    def drop_set(self, name: str) -> None:
+        """Drops a set, if it is there.  Its URLs stay in the store."""
+        self._run(self._core.drop_set(name))
+
+    def put_in(self, name: str, items: Iterable[Ref]) -> List[Marked]:
+        """Puts into a set what the store has: `in` is answered to one caller
+        of all, the others get `was`."""
+        return self._mark(protocol.below("/set", name), items, {})
+
+    def take_out(self, name: str, items: Iterable[Ref]) -> List[Marked]:
+        """Takes out of a set: `out`, or `unseen`."""
+        return self._mark(protocol.below("/set", name), items,
+                          {"remove": "1"})
 
     def mark(self, name: str, items: Iterable[Ref]) -> List[Marked]:
         """Sets a mark."""
-        return self._mark(f"/mark/{name}", items, {})
+        return self._mark(protocol.below("/mark", name), items, {})
 
     def unmark(self, name: str, items: Iterable[Ref]) -> List[Marked]:
         """Clears a mark."""
-        return self._mark(f"/mark/{name}", items, {"clear": "1"})
+        return self._mark(protocol.below("/mark", name), items,
+                          {"clear": "1"})
 
     def claim(self, items: Iterable[Ref],
               at: Union[str, int, float, datetime, None] = None,
@@ -154,17 +180,18 @@ class Store:
 
     def feed(self, start: int = 0, *, limit: int = 1000,
              site: Optional[str] = None, prefix: Optional[str] = None,
-             mark: Optional[str] = None, older: Optional[Duration] = None,
-             times: bool = False, deleted: bool = False,
-             new_sites: bool = False,
+             mark: Optional[str] = None, set: Optional[str] = None,
+             older: Optional[Duration] = None, times: bool = False,
+             deleted: bool = False, new_sites: bool = False,
              follow: Optional[float] = None) -> Iterator[Entry]:
         """All URLs from an id on, in the order of ids.
 
         mark      only URLs with this mark, or without it ("!visited")
+        set       the same of a set
         follow    at the end, asks again every so many seconds, for ever
         """
         args = protocol.feed_args(limit, site, prefix, mark, older, times,
-                                  deleted, new_sites)
+                                  deleted, new_sites, set)
         place = {"from": str(start)}
         while True:
             entries, place, more = self._run(

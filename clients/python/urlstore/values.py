@@ -12,14 +12,17 @@ class Item:
 
     index     its position in the input, from 0
     id        None where there is none
-    status    new, due, seen, unseen, invalid, rejected, full, unavailable
+    status    new, due, seen, unseen, invalid, rejected, full, unavailable;
+              with set= it is about the set
     url       the canonical URL, or None where it was refused
     reason    why it was refused
     new_site  with sites=True: whether it is the first URL of its site
     time      with times=True: when it was last claimed, in seconds
     unsure    True if the status is "seen" or "unavailable", and an earlier
               try got no answer or a shard did not answer: this call may have
-              added the URL itself, or claimed it with older
+              added the URL itself, claimed it with older, or put it into
+              the set
+    stored    with set=: the status without it (new, seen, unseen)
     """
 
     index: int
@@ -30,6 +33,7 @@ class Item:
     new_site: Optional[bool] = None
     time: Optional[int] = None
     unsure: bool = False
+    stored: Optional[str] = None
 
     @property
     def mine(self) -> bool:
@@ -84,9 +88,13 @@ class Found(NamedTuple):
 
 @dataclass
 class Marked:
-    """The answer for one item of mark(), unmark() and claim().
+    """The answer for one item of mark(), unmark(), claim(), put_in() and
+    take_out().
 
-    status    set, clear, claimed, unknown, deleted, or why it was refused
+    status    set, clear, claimed, in, was, out, unseen, unknown, deleted, or
+              why it was refused
+    unsure    True if the status is "was" or "unavailable", and this call may
+              have put the item into the set itself, as of Item
     """
 
     index: int
@@ -94,6 +102,7 @@ class Marked:
     status: str
     url: Optional[str] = None
     reason: Optional[str] = None
+    unsure: bool = False
 
 
 class Entry(NamedTuple):
