@@ -5,6 +5,7 @@
 #   make bench-engine       the same: all lists, both orders
 #   make bench-http         requests and batches over HTTP
 #   make bench-stream       links of pages, most seen before, beside Redis
+#   make bench-sets         memory and time of sets, of each shape
 #   make bench-durability   adds on disk, restart
 #   make bench-scale        1 M to 100 M generated URLs (SCALE=N for fewer)
 #   make bench-url          ns per URL beside uriparser and libcurl
@@ -55,6 +56,9 @@ bench-http: $(B)/.deps-bench build $(B)/generate    ## requests and batches over
 
 bench-stream: $(B)/.deps-bench build $(B)/generate  ## links of pages, most seen before, beside Redis
 	@LISTS='$(LISTS)' bench/stream/run.pl
+
+bench-sets: $(B)/bench/sets       ## memory and time of sets, of each shape
+	@$<
 
 bench-cluster: $(B)/.deps-bench $(B)/.deps-pg build $(B)/generate ## routers, the replicated log, failover
 	@bench/cluster/route.pl
@@ -148,7 +152,7 @@ builtin-model: $(B)/builtin   ## learns src/codec/us_builtin_data.h anew
 $(B)/builtin: tools/builtin.c $(CODEC_SRC) $(wildcard src/codec/*.h) | $(B)/.deps-build
 	$(call program,$(OPT))
 
-.PHONY: corpora generate bench bench-engine bench-http bench-stream bench-cluster \
+.PHONY: corpora generate bench bench-engine bench-http bench-stream bench-sets bench-cluster \
         bench-durability \
         bench-scale bench-url bench-dedup bench-hash bench-paper bench-memory \
         simulate visits builtin-model
