@@ -11,7 +11,7 @@
 #define US_CHUNK_SHIFT_MAX  20
 
 /* more chunks only if they have their greatest size */
-#define US_CHUNKS_MAX       12288
+#define US_CHUNKS_MAX       49152
 
 /* leaves have sizes of so many bytes, in a zone of up to 32 GiB */
 #ifndef US_LEAF_SHIFT

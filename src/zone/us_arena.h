@@ -11,8 +11,8 @@
  *   size
  *
  * The zone is full when the two meet.  Only the log is contiguous; all else
- * grows by chunks of 1 << chunk_shift bytes (a 6,144th to a 12,288th of the
- * zone, 16 KiB to 1 MiB), which an area finds by its directory of chunk
+ * grows by chunks of 1 << chunk_shift bytes (a 24,576th to a 49,152nd of
+ * the zone, 16 KiB to 1 MiB), which an area finds by its directory of chunk
  * numbers.  A chunk is zero when it is taken.
  *
  * While a store answers requests, only sets give chunks back (us_sets.c).  A

@@ -797,15 +797,41 @@ static void
 test_bytes(void **state)
 {
     void           *mem;
+    char            name[8];
+    uint32_t        row;
     uint64_t        i, n;
     us_arena_t      a;
     us_set_run_t    run;
 
-    mem = zone_map(&a, (size_t) 512 << 20);
+    mem = zone_map(&a, (size_t) 2 << 30);
     assert_int_equal(us_set_make_locked(&a, 20, text("a"), NOW, NULL,
                                         &rows[0]), 0);
 
-    for (i = 0, n = 1000 * 1000; i < n; i++) {
+    /* what was stored in a day; then it is dropped */
+
+    n = 1000 * 1000;
+    run.first = 77 * n;
+    run.last = run.first + n - 1;
+    assert_int_equal(us_set_change_locked(&a, rows[0], &run, 1, 1, 0), 1);
+    assert_true(us_area_bytes(&a, US_AREA_MEMBERS) < n * 15 / 100);
+    us_set_drop_locked(&a, rows[0], NULL);
+
+    while (us_sets_tend_locked(&a)) { /* void */ }
+
+    /* empty sets */
+
+    for (i = 0; i < 1000; i++) {
+        sprintf(name, "s%u", (unsigned) i);
+        assert_int_equal(us_set_make_locked(&a, 21 + i, text(name), NOW, NULL,
+                                            &row), 0);
+        rows[0] = i ? rows[0] : row;
+    }
+
+    assert_true(us_area_bytes(&a, US_AREA_SETS) < 1000 * 256);
+
+    /* 1 % of all, at random */
+
+    for (i = 0; i < n; i++) {
         run.first = rnd64() % (100 * 1000 * 1000);
         run.last = run.first;
         (void) us_set_change_locked(&a, rows[0], &run, 1, 1, 0);
@@ -818,7 +844,7 @@ test_bytes(void **state)
 
     while (us_sets_tend_locked(&a)) { /* void */ }
 
-    munmap(mem, (size_t) 512 << 20);
+    munmap(mem, (size_t) 2 << 30);
 }
 
 
