@@ -188,8 +188,7 @@ like(ask("add --older 30d $dir/claims", "http://a.test/\n"),
     qr/^2\nurlstore: .*claims": it keeps no claims/, 'no claims');
 ok(!-e "$dir/claims", '  and no directory');
 
-# sets: of a service; of a directory, which is only asked
-
+# sets: of a service and of a directory, in the same words
 
 $t->request('PUT', '/kept/set/a');
 is(ask("add --set a $kept", "http://set.test/\n") =~ s/^\d+//r,
@@ -200,12 +199,57 @@ like(ask("seen --set a $kept", "http://never.test/\n"),
     qr/^-\tunseen\t/, 'seen --set');
 like(ask("add --set b $kept", "http://set.test/\n"),
     qr/^2\n.*404: there is no set "b"$/m, 'no such set');
-like(ask("add --set a/b $kept", ''), qr/^2\n.*invalid --set/, 'no name');
+like(ask("add --set a/b $kept", ''), qr/^2\n.*invalid name/, 'no name');
 like(ask("add --set a --older 1d $kept", ''), qr/^2\n.*exclude/,
     'with --older');
-like(ask("add --set a $dir/store", ''), qr/^2\n.*only read/, 'a directory');
 like(ask("seen --set a $dir/store", "http://a.test/\n"), qr/has no set "a"/,
-    '  without the set');
+    'a directory without the set');
+
+my $sets = "$dir/sets";
+
+ask("add $sets", "http://a.test/\nhttp://b.test/\nhttp://c.test/\n");
+is(ask("set list $sets", ''), "0\n", 'set list: none');
+like(ask("set make $sets x y", ''),
+    qr/^x\t0\t128\t\d{10}\t0\ny\t0\t128\t\d{10}\t0\n0$/, 'set make');
+is(ask("add --set x $sets", "http://b.test/\nhttp://d.test/\nbad:\n"),
+    "1\tnew\thttp://b.test/\n3\tnew\thttp://d.test/\n-\tinvalid\tscheme\n"
+    . "1\n", 'add --set DIR');
+is(ask("add --new --set x $sets", "http://b.test/\nhttp://a.test/\n"),
+    "http://a.test/\n0\n", '  once');
+is(ask("seen --set x $sets", "http://c.test/\nhttp://b.test/\nhttp://z/\n"),
+    "2\tunseen\thttp://c.test/\n1\tseen\thttp://b.test/\n"
+    . "-\tunseen\thttp://z/\n1\n", 'seen --set DIR');
+is(ask("add --set new $sets", "http://c.test/\n"),
+    "2\tnew\thttp://c.test/\n0\n", '  makes the set');
+is(ask("dump --set x $sets", ''), "0\thttp://a.test/\n1\thttp://b.test/\n"
+    . "3\thttp://d.test/\n0\n", 'dump --set');
+is(ask("dump --set !x $sets", ''), "2\thttp://c.test/\n0\n", '  the others');
+like(ask("dump --sorted --set new $sets", ''), qr/^http:..c.test.\n0\n/,
+    '  sorted');
+like(ask("dump --set none $sets", ''), qr/^2\n.*has no set "none"/, '  none');
+like(ask("set list $sets x new", ''),
+    qr/^x\t3\t144\t\d+\t0\nnew\t1\t144\t\d+\t0\n0$/, 'set list NAME');
+like(ask("set drop $sets y none x", ''), qr/^1\n.*no set "none"/,
+    'set drop');
+like(ask("set list $sets", ''), qr/^new\t1\t\d+\t\d+\t0\n0$/,
+    '  drops those that there are');
+like(ask("set list $sets x", ''), qr/^1\n.*no set "x"/, '  of one');
+like(ask("set $_", ''), qr/^2\n/, "set $_")
+    for 'list', "list $dir/none", "make $dir/none a", "make $sets",
+        "make $sets a/b", "take $sets a", "drop http://127.0.0.1:1 a";
+ok(!-e "$dir/none", '  makes no directory');
+is(ask("set make $kept b", '') =~ s/\d{10}/T/r, "b\t0\t128\tT\t0\n0\n",
+    'set make http://');
+like(ask("set list $kept", ''), qr/^a\t1\t\d+\t\d+\t3\nb\t0\t.*\n0$/m,
+    '  list');
+is(ask("dump --set a $kept", '') =~ s/^\d+//r, "\thttp://set.test/\n0\n",
+    'dump --set http://');
+unlike(ask("dump --set !a $kept", ''), qr/set.test/, '  the others');
+is(ask("set drop $kept b", ''), "0\n", 'set drop http://');
+like(ask("set drop $kept b", ''), qr/^1\n.*404: there is no set "b"/,
+    '  once');
+like(ask("dump --set b $kept", ''), qr/^2\n.*no set "b"; no id from 0/,
+    'dump of no set');
 
 # 503 for a while
 

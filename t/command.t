@@ -36,7 +36,7 @@ is($code, 0, '--help');
 
 my @commands = $all =~ /^  (\w+)  /gm;
 is("@commands", 'add backup cluster dedup dump get hash help import '
-    . 'normalize rekey restore seen size stat verify', 'every command');
+    . 'normalize rekey restore seen set size stat verify', 'every command');
 
 my ($bash) = run('help --bash');
 my ($zsh) = run('help --zsh');

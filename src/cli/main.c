@@ -35,6 +35,7 @@ static const us_cli_command_t  *const us_cli_commands[] = {
     &us_cli_rekey,
     &us_cli_restore,
     &us_cli_seen,
+    &us_cli_set,
     &us_cli_sizing,
     &us_cli_stat,
     &us_cli_verify,

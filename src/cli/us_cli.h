@@ -81,6 +81,7 @@ extern const us_cli_command_t  us_cli_normalize;
 extern const us_cli_command_t  us_cli_rekey;
 extern const us_cli_command_t  us_cli_restore;
 extern const us_cli_command_t  us_cli_seen;
+extern const us_cli_command_t  us_cli_set;
 extern const us_cli_command_t  us_cli_sizing;
 extern const us_cli_command_t  us_cli_stat;
 extern const us_cli_command_t  us_cli_verify;
@@ -116,6 +117,9 @@ int us_cli_text(const us_cli_option_t *o, void *value, const char *arg);
 int us_cli_bytes(const us_cli_option_t *o, void *value, const char *arg);
 int us_cli_profile(const us_cli_option_t *o, void *value, const char *arg);
 int us_cli_www(const us_cli_option_t *o, void *value, const char *arg);
+
+/* the same: the name of a set (us_cli_set.c) */
+int us_cli_set_name(const us_cli_option_t *o, void *value, const char *arg);
 
 /*
  * Bytes, "4096", "64k", "512M" or "4G", at least so many: 0 after a message.  A

@@ -39,6 +39,7 @@ struct us_ask_s {
     const char              *older;   /* a duration, or NULL */
     uint32_t                 units;   /* the same, of a directory; or 0 */
     const char              *set;     /* the status is about it; or NULL */
+    us_store_set_t           members; /* the same, of a directory */
     char                     path[128];
 
     /* a batch: 0, or an exit code after a message */
@@ -86,15 +87,6 @@ us_ask_duration(const us_cli_option_t *o, void *value, const char *arg)
 }
 
 
-static int
-us_ask_set(const us_cli_option_t *o, void *value, const char *arg)
-{
-    return us_conf_is_set(us_str_of(arg)) ? us_cli_text(o, value, arg)
-           : us_cli_fail("invalid --set \"%.100s\"; 1 to %u letters, digits "
-                         "and _ - . : are expected", arg, US_STORE_SET_LEN);
-}
-
-
 static const us_cli_option_t  us_add_list[] = {
     { 'n', "new", NULL, "Print the URLs that are new, and with --older those "
       "that are due, and nothing else; on standard error each that a router "
@@ -102,8 +94,9 @@ static const us_cli_option_t  us_add_list[] = {
     { 'o', "older", "DURATION", "Of a store with claims: answer \"due\" for a "
       "URL that was claimed longer ago, such as 30d, and claim it.",
       us_ask_duration, offsetof(us_ask_t, older) },
-    { 's', "set", "NAME", "Put the URLs into this set of a service, and answer "
-      "whether they are new to it.", us_ask_set, offsetof(us_ask_t, set) },
+    { 's', "set", "NAME", "Put the URLs into this set, and answer whether they "
+      "are new to it. That of a directory is made if it is not there.",
+      us_cli_set_name, offsetof(us_ask_t, set) },
     { .name = NULL }
 };
 
@@ -114,7 +107,7 @@ static const us_cli_option_t  us_seen_list[] = {
       "URL that was claimed longer ago, such as 30d.",
       us_ask_duration, offsetof(us_ask_t, older) },
     { 's', "set", "NAME", "Answer whether the URLs are in this set.",
-      us_ask_set, offsetof(us_ask_t, set) },
+      us_cli_set_name, offsetof(us_ask_t, set) },
     { .name = NULL }
 };
 
@@ -274,6 +267,7 @@ static int
 us_ask_group(us_ask_t *a, us_store_item_t *items, const char **refused,
     unsigned n)
 {
+    int               known;
     size_t            len;
     uint8_t           url[US_URL_MAX + 8];
     unsigned          i, k;
@@ -286,7 +280,9 @@ us_ask_group(us_ask_t *a, us_store_item_t *items, const char **refused,
     }
 
     if (a->embed) {
-        if (us_embed_add_older(a->embed, group, k, a->units) == -1
+        if ((a->set ? us_embed_add_set(a->embed, group, k, a->members)
+                    : us_embed_add_older(a->embed, group, k, a->units))
+            == -1
             || us_embed_learn(a->embed) == -1)
         {
             return us_cli_failed(a->data.path, us_embed_error(a->embed));
@@ -296,9 +292,7 @@ us_ask_group(us_ask_t *a, us_store_item_t *items, const char **refused,
         us_store_seen(a->store, group, k);
 
         if (a->set) {
-            us_store_members(a->store, us_store_set(a->store,
-                                                    us_str_of(a->set)),
-                             group, k);
+            us_store_members(a->store, a->members, group, k);
         }
 
         if (a->units) {
@@ -321,15 +315,18 @@ us_ask_group(us_ask_t *a, us_store_item_t *items, const char **refused,
             continue;
         }
 
-        if (group[k].status == US_UNSEEN && !(a->set && group[k].stored
-                                              == US_SEEN))
-        {
+        /* what is not in a set may be in the store */
+
+        known = group[k].status == US_NEW || group[k].status == US_SEEN
+                || group[k].status == US_DUE
+                || (a->set && group[k].stored == US_SEEN);
+
+        if (!known) {
             us_store_spell(a->store, &group[k]);
         }
 
         len = us_store_item_url(&group[k], url);
-        us_ask_print(a, group[k].status == US_NEW || group[k].status == US_SEEN
-                        || group[k].status == US_DUE
+        us_ask_print(a, known
                         ? us_store_first_id(a->store) + group[k].id
                         : US_STORE_NO_ID,
                      us_answer_of(group[k].status), (us_str_t) { len, url });
@@ -483,11 +480,18 @@ us_ask_own(us_ask_t *a, const char *dir)
 
     memset(&own, 0, sizeof(us_embed_conf_t));
     own.norm = us_norm_signature(a->norm);
+    own.sets = a->set != NULL;
 
     a->embed = us_embed_open(dir, &own, error);
 
     if (a->embed == NULL) {
         return us_cli_failed(dir, error);
+    }
+
+    if (a->set && us_embed_make_set(a->embed, us_str_of(a->set), &a->members)
+                  == -1)
+    {
+        return us_cli_failed(dir, us_embed_error(a->embed));
     }
 
     a->store = us_embed_store(a->embed);
@@ -505,22 +509,10 @@ us_ask_read(us_ask_t *a, const char *dir)
     int              code;
     us_store_conf_t  conf;
 
-    code = us_cli_data_open(&a->data, dir);
-
-    if (code == US_CLI_DONE) {
-        code = us_cli_data_load(&a->data, a->batch == us_ask_ids);
-    }
+    code = us_cli_data_read(&a->data, dir, a->batch == us_ask_ids);
 
     if (code != US_CLI_DONE) {
         return code;
-    }
-
-    if (a->data.rc == US_RECOVERY_FRESH) {
-        return us_cli_data_none(&a->data);
-    }
-
-    if (a->data.rc != US_RECOVERY_OK) {
-        return us_cli_failed(dir, a->data.recovery.error.text);
     }
 
     a->store = a->data.store;
@@ -528,8 +520,12 @@ us_ask_read(us_ask_t *a, const char *dir)
     us_store_time(a->store, a->older ? (uint64_t) time(NULL) : 0);
     code = us_ask_older(a, conf.revisit);
 
-    if (a->set && us_store_set(a->store, us_str_of(a->set)).number == 0) {
-        return us_cli_fail("%s has no set \"%s\"", a->data.path, a->set);
+    if (a->set) {
+        a->members = us_store_set(a->store, us_str_of(a->set));
+
+        if (a->members.number == 0) {
+            return us_cli_fail("%s has no set \"%s\"", a->data.path, a->set);
+        }
     }
 
     return code ? code : us_ask_rules(a, dir, conf.norm);
@@ -773,10 +769,6 @@ us_ask_command(int argc, char **argv)
         if (us_client_init(&a.client, store) == -1) {
             code = us_cli_fail("%s", a.client.error);
         }
-
-    } else if (a.set && a.command == &us_cli_add) {
-        code = us_cli_fail("--set of \"add\" needs http://HOST: the sets of a "
-                           "directory are only read");
 
     } else {
         a.batch = a.command == &us_cli_get ? us_ask_ids : us_ask_urls;

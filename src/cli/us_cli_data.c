@@ -83,6 +83,27 @@ us_cli_data_open(us_cli_data_t *d, const char *path)
 }
 
 
+int
+us_cli_data_read(us_cli_data_t *d, const char *path, int lookup)
+{
+    int  code;
+
+    code = us_cli_data_open(d, path);
+
+    if (code == US_CLI_DONE) {
+        code = us_cli_data_load(d, lookup);
+    }
+
+    if (code != US_CLI_DONE) {
+        return code;
+    }
+
+    return d->rc == US_RECOVERY_FRESH ? us_cli_data_none(d)
+           : d->rc != US_RECOVERY_OK
+           ? us_cli_failed(path, d->recovery.error.text) : US_CLI_DONE;
+}
+
+
 uint64_t
 us_cli_data_answered(const us_cli_data_t *d)
 {
@@ -201,11 +222,12 @@ us_cli_data_load(us_cli_data_t *d, int lookup)
 
     /*
      * An older version journaled added marks whose names it did not write to
-     * the manifest. To read such a directory, all marks are declared.
+     * the manifest. To read such a directory, all marks are declared, by a name
+     * that no set has.
      */
 
     while (lookup && conf.nmarks < US_STORE_MARKS) {
-        conf.marks[conf.nmarks++] = us_string("-");
+        conf.marks[conf.nmarks++] = us_string("!");
     }
 
     code = us_cli_data_format(d, &conf);

@@ -54,6 +54,10 @@ int us_cli_data_open(us_cli_data_t *d, const char *path);
 int us_cli_data_load(us_cli_data_t *d, int lookup);
 void us_cli_data_close(us_cli_data_t *d);
 
+/* opens, and builds the store; a message was printed if there is none, or it is
+   damaged */
+int us_cli_data_read(us_cli_data_t *d, const char *path, int lookup);
+
 /*
  * The LSN up to which clients have been answered, as far as that is known: if
  * d->recovery.lsn is less, something that was answered is lost.

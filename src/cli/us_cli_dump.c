@@ -1,13 +1,14 @@
 
 /*
- * urlstore dump [--deleted] [--times] DIR
- * urlstore dump [--deleted] http://HOST
+ * urlstore dump [--deleted] [--times] [--set NAME] DIR
+ * urlstore dump [--deleted] [--set NAME] http://HOST
  * urlstore dump --sorted [--delta] [--memory SIZE] DIR
  *
  * The first prints "ID<TAB>URL" in order of ids; with --deleted an id whose
  * URL was deleted has "-".  With --times there is a third column, when the URL
  * was claimed last.  The second prints the same of a service, by POST /url of
- * all ids, also where a node may not deny and so lists nothing.  The third
+ * all ids, also where a node may not deny and so lists nothing; those of a set
+ * by GET /urls.  The third
  * prints URLs in order of their bytes, sorted through temporary files if there
  * are more than fit SIZE (256m).
  *
@@ -23,6 +24,7 @@
 
 #include "us_cli_data.h"
 #include "us_client.h"
+#include "../api/us_list.h"
 #include "../input/us_json.h"
 #include "../store/us_shard.h"
 
@@ -36,6 +38,7 @@
 
 #define US_DUMP_MEMORY  (256 * 1024 * 1024)
 #define US_DUMP_IDS     1000          /* of a request to a service */
+#define US_DUMP_LIST    10000         /* the same, of a list */
 
 
 typedef struct {
@@ -44,6 +47,8 @@ typedef struct {
     int        deleted;
     int        times;
     size_t     memory;
+    const char  *set;                 /* with "!": the URLs outside; or NULL */
+    us_select_t  select;              /* of a directory */
 
     uint64_t   urls;
     uint64_t   raw;                   /* bytes, without newlines */
@@ -53,12 +58,23 @@ typedef struct {
 } us_dump_options_t;
 
 
+static int
+us_dump_set(const us_cli_option_t *o, void *value, const char *arg)
+{
+    return us_cli_set_name(o, value, arg + (*arg == '!'))
+           || us_cli_text(o, value, arg);
+}
+
+
 static const us_cli_option_t  us_dump_list[] = {
     { 'd', "deleted", NULL, "Print deleted ids, too, with \"-\" as the URL.",
       NULL, offsetof(us_dump_options_t, deleted) },
     { 't', "times", NULL, "Print a third column: when the URL was claimed "
       "last, in seconds since 1970, or \"-\".",
       NULL, offsetof(us_dump_options_t, times) },
+    { US_CLI_LONG + 1, "set", "NAME", "Print the URLs of this set; with \"!\" "
+      "before its name all others.",
+      us_dump_set, offsetof(us_dump_options_t, set) },
     { 's', "sorted", NULL, "Print URLs without ids, in order of their "
       "bytes.", NULL, offsetof(us_dump_options_t, sorted) },
     { US_CLI_LONG, "delta", NULL, "With --sorted: code each URL by what it "
@@ -466,8 +482,8 @@ static int
 us_dump_ids(us_cli_data_t *d, us_dump_options_t *o, us_sort_t *sort)
 {
     int                rc;
-    size_t             len;
     uint8_t            buf[US_URL_MAX + 8];
+    us_str_t           url;
     uint64_t           id, next, first;
     us_store_status_t  status;
 
@@ -475,18 +491,23 @@ us_dump_ids(us_cli_data_t *d, us_dump_options_t *o, us_sort_t *sort)
     first = us_store_first_id(d->store);
     rc = 0;
 
-    for (id = 0; id < next && rc == 0; id++) {
-        status = us_store_get(d->store, id, buf, &len);
+    for (id = 0;
+         (id = us_select_next(d->store, &o->select, id, next)) < next
+         && rc == 0;
+         id++)
+    {
+        status = us_select(d->store, &o->select, id, buf, &url);
 
         if (status == US_OK && sort) {
-            rc = us_sort_add(sort, (us_str_t) { len, buf });
+            rc = us_sort_add(sort, url);
 
         } else if (status == US_OK) {
-            rc = printf("%" PRIu64 "\t%.*s", first + id, (int) len, buf) < 0
+            rc = printf("%" PRIu64 "\t%.*s", first + id, (int) url.len, buf)
+                 < 0
                  || (o->times && us_dump_time(d->store, id) < 0)
                  || putchar('\n') == EOF;
 
-        } else if (status == US_DELETED && o->deleted) {
+        } else if (status == US_DELETED) {
             rc = printf("%" PRIu64 "\t-%s\n", first + id,
                         o->times ? "\t-" : "") < 0;
         }
@@ -622,7 +643,46 @@ us_dump_answers(const us_client_t *c, const us_dump_options_t *o, uint64_t id)
 }
 
 
-/* all ids of a service; an exit code */
+/* the ids of a part of a service's list; the next one to ask for */
+
+static int
+us_dump_listed(us_client_t *c, const us_dump_options_t *o, uint64_t *id)
+{
+    char        *end;
+    char         path[160];
+    const char  *p, *next;
+
+    us_client_request_t  r = { "GET", path, "text/plain", { 0, NULL } };
+
+    (void) snprintf(path, sizeof(path), "/urls?summary=1&limit=%u&set=%s%s"
+                    "&from=%" PRIu64, US_DUMP_LIST, o->set,
+                    o->deleted ? "&deleted=1" : "", *id);
+
+    if (us_client_once(c, &r) != 200) {
+        return us_cli_fail("%s; no id from %" PRIu64 " on was printed",
+                           c->error, *id);
+    }
+
+    /* without its last line the list is cut */
+
+    p = (char *) c->reply;
+    next = c->len ? memrchr(p, '\n', c->len - 1) : NULL;
+    next = next ? next + 1 : p;
+
+    if (c->len < 8 || strncmp(next, "# next=", 7) != 0) {
+        return us_cli_fail("%s:%s%s%s: the list is cut; no id from %" PRIu64
+                           " on was printed", c->host, c->port, c->path, path,
+                           *id);
+    }
+
+    (void) fwrite(p, next - p, 1, stdout);
+    *id = strtoull(next + 7, &end, 10);
+
+    return us_cli_output();
+}
+
+
+/* all ids of a service, or those of a set; an exit code */
 
 static int
 us_dump_service(const us_dump_options_t *o, const char *url)
@@ -640,6 +700,15 @@ us_dump_service(const us_dump_options_t *o, const char *url)
     code = us_dump_look(&c, &next, &epoch);
     id = next & ~US_LOCAL_MAX;
     missing = 0;
+
+    if (o->set) {
+        for (id = 0, end = 1; code == US_CLI_DONE && id != end; /* void */ ) {
+            end = id;
+            code = us_dump_listed(&c, o, &id);
+        }
+
+        id = next;
+    }
 
     while (code == US_CLI_DONE && id < next) {
         len = 0;
@@ -742,6 +811,18 @@ us_dump_run(int argc, char **argv)
     }
 
     code = us_cli_data_load(&d, 1);
+    o.select.deleted = o.deleted != 0;
+
+    if (code == US_CLI_DONE && d.store && o.set) {
+        o.select.outside = (*o.set == '!');
+        o.select.set = us_store_set(d.store,
+                                    us_str_of(o.set + o.select.outside));
+
+        if (o.select.set.number == 0) {
+            code = us_cli_fail("%s has no set \"%s\"", d.path,
+                               o.set + o.select.outside);
+        }
+    }
 
     if (code == US_CLI_DONE && d.store) {
 

@@ -200,8 +200,13 @@ us_embed_conf(us_embed_t *e, const us_embed_conf_t *conf)
         return us_disk_fail(&e->error, errno, "no random bytes");
     }
 
-    c->norm = conf->norm;
+    if (conf->norm.len == 0 && rc == US_MANIFEST_NONE) {
+        return us_disk_fail(&e->error, 0, "there is no store in it");
+    }
+
+    c->norm = conf->norm.len ? conf->norm : c->norm;
     c->sites |= conf->sites;
+    c->sets |= conf->sets;
     c->revisit = conf->revisit ? conf->revisit : c->revisit;
     c->epoch = rc == US_MANIFEST_NONE ? 1 : c->epoch;
     c->ring = US_EMBED_RING;
@@ -389,14 +394,19 @@ us_embed_write(us_embed_t *e)
 }
 
 
-int
-us_embed_add_older(us_embed_t *e, us_store_item_t *items, size_t n,
-    uint32_t older)
+static int
+us_embed_add_to(us_embed_t *e, us_store_item_t *items, size_t n,
+    uint32_t older, const us_store_set_t *set)
 {
     us_store_time(e->life.store, (uint64_t) time(NULL));
 
     for ( ;; ) {
-        us_store_add_older(e->life.store, items, n, older);
+        if (set) {
+            us_store_add_set(e->life.store, items, n, *set, NULL);
+
+        } else {
+            us_store_add_older(e->life.store, items, n, older);
+        }
 
         if (us_embed_write(e) == -1) {
             return -1;
@@ -413,6 +423,67 @@ us_embed_add_older(us_embed_t *e, us_store_item_t *items, size_t n,
             return 0;
         }
     }
+}
+
+
+int
+us_embed_add_older(us_embed_t *e, us_store_item_t *items, size_t n,
+    uint32_t older)
+{
+    return us_embed_add_to(e, items, n, older, NULL);
+}
+
+
+int
+us_embed_add_set(us_embed_t *e, us_store_item_t *items, size_t n,
+    us_store_set_t set)
+{
+    return us_embed_add_to(e, items, n, 0, &set);
+}
+
+
+int
+us_embed_make_set(us_embed_t *e, us_str_t name, us_store_set_t *set)
+{
+    uint64_t           lsn;
+    us_store_status_t  status;
+
+    us_store_time(e->life.store, (uint64_t) time(NULL));
+
+    do {
+        status = us_store_set_make(e->life.store, name,
+                                   US_STORE_SETS + US_STORE_MARKS, set, &lsn);
+
+        if (us_embed_write(e) == -1) {
+            return -1;
+        }
+
+    } while (status == US_BUSY);
+
+    if (status == US_FULL) {
+        return us_disk_fail(&e->error, 0, "there is no room for another set");
+    }
+
+    return status == US_NEW;
+}
+
+
+int
+us_embed_drop_set(us_embed_t *e, us_store_set_t set)
+{
+    uint64_t           lsn;
+    us_store_status_t  status;
+
+    do {
+        status = us_store_set_drop(e->life.store, set, &lsn);
+
+        if (us_embed_write(e) == -1) {
+            return -1;
+        }
+
+    } while (status == US_BUSY);
+
+    return status == US_OK;
 }
 
 

@@ -70,7 +70,8 @@ typedef struct us_embed_s  us_embed_t;
 /* zeroed, but for norm */
 
 typedef struct {
-    us_str_t      norm;               /* us_norm_signature() of the URLs */
+    us_str_t      norm;               /* us_norm_signature() of the URLs;
+                                         empty: as the directory has it */
     size_t        size;               /* bytes of memory at most; 0: three
                                          quarters of the machine's.  Memory
                                          is taken in chunks of a share of it,
@@ -80,6 +81,7 @@ typedef struct {
                                          snapshots; 0: 64 MiB */
     unsigned      sites:1;            /* count URLs by site; 0: if the
                                          directory does */
+    unsigned      sets:1;             /* there may be sets; the same */
     uint32_t      revisit;            /* claims, by units of so many seconds;
                                          0: if the directory has them */
 } us_embed_conf_t;
@@ -125,6 +127,20 @@ int us_embed_add_older(us_embed_t *e, us_store_item_t *items, size_t n,
     uint32_t older);
 int us_embed_claim(us_embed_t *e, us_store_claim_t *claims, size_t n,
     uint64_t at);
+
+/*
+ * The same as us_store_add_set(); an item is US_GONE if the set was dropped.
+ */
+int us_embed_add_set(us_embed_t *e, us_store_item_t *items, size_t n,
+    us_store_set_t set);
+
+/*
+ * Makes the set of a name, of 1 to US_STORE_SET_LEN bytes, or finds it; drops
+ * one.  1: done; 0: it was there, or is a mark's, which stays, or is gone; -1
+ * as above.
+ */
+int us_embed_make_set(us_embed_t *e, us_str_t name, us_store_set_t *set);
+int us_embed_drop_set(us_embed_t *e, us_store_set_t set);
 
 /*
  * Learns a better model from the URLs, if one is due: takes seconds, then makes

@@ -390,6 +390,49 @@ refusals(void **state)
 }
 
 
+/* made once and dropped once, over sessions, with what is new to them */
+
+static void
+sets(void **state)
+{
+    us_embed_t      *e;
+    us_store_set_t   set, other;
+    us_store_item_t  item;
+
+    e = open_it();
+    assert_int_equal(us_embed_make_set(e, us_string("a"), &set), -1);
+    assert_non_null(strstr(us_embed_error(e), "no room"));
+    close_it(e);
+
+    conf.sets = 1;
+    e = open_it();
+    conf.sets = 0;
+    assert_int_equal(us_embed_make_set(e, us_string("a"), &set), 1);
+    assert_int_equal(us_embed_make_set(e, us_string("a"), &set), 0);
+    assert_int_equal(us_embed_make_set(e, us_string("b"), &other), 1);
+
+    memset(&item, 0, sizeof(us_store_item_t));
+    item.url = us_string("http://sets.example/");
+    assert_int_equal(us_embed_add_set(e, &item, 1, set), 0);
+    assert_int_equal(item.status, US_NEW);
+    assert_int_equal(item.stored, US_NEW);
+    assert_int_equal(us_embed_add_set(e, &item, 1, set), 0);
+    assert_int_equal(item.status, US_SEEN);
+    assert_int_equal(us_embed_drop_set(e, other), 1);
+    assert_int_equal(us_embed_drop_set(e, other), 0);
+    assert_int_equal(us_embed_add_set(e, &item, 1, other), 0);
+    assert_int_equal(item.status, US_GONE);
+    close_it(e);
+
+    e = open_it();
+    assert_int_equal(us_store_set(us_embed_store(e), us_string("b")).number,
+                     0);
+    set = us_store_set(us_embed_store(e), us_string("a"));
+    assert_int_equal(us_store_set_has(us_embed_store(e), set, item.id), 1);
+    close_it(e);
+}
+
+
 static int
 setup(void **state)
 {
@@ -406,6 +449,7 @@ main(void)
         cmocka_unit_test(handle),
         cmocka_unit_test(sites),
         cmocka_unit_test(refusals),
+        cmocka_unit_test(sets),
         cmocka_unit_test(sync_failed),
         cmocka_unit_test(removed),
         cmocka_unit_test(sessions),
