@@ -159,12 +159,13 @@ check-weak:     ## t/model/weak.c under weak memory models (GENMC=genmc), result
 #   make test-bare                         run, stop, test-docs, test
 #   make test-bare SUITE=trixie            in another Debian
 #   make test-bare BARE='run stop'         others
+#   make test-bare BARE=test T=t/formats.t     one test
 #   make test-bare BARE='deb test-deb'     packages, which are kept in build/SUITE
 
 BARE ?= run stop test-docs test
 
 test-bare:      ## run, test-docs and test in a bare Debian (SUITE): root, debootstrap, 10 GB
-	@SUITE=$(SUITE) tools/bare.sh $(B)/bare $(BARE)
+	@SUITE=$(SUITE) T='$(T)' tools/bare.sh $(B)/bare $(BARE)
 
 # --- another C library, another machine ---------------------------------
 #

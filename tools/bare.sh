@@ -6,8 +6,8 @@
 #
 # DIRECTORY gets a system by debootstrap (minbase), with a clone of the commit
 # of this repository in /root/clone; it is removed afterwards unless KEEP=1.
-# Root makes one target after the other; `test` is then made again by a user who
-# is not root.  Packages that were made (`deb`) are kept beside DIRECTORY, in a
+# Root makes one target after the other; `test`, of the files in $T if there are
+# any, is then made again by a user who is not root.  Packages that were made (`deb`) are kept beside DIRECTORY, in a
 # folder with the name of the suite.  Needs root and debootstrap.  All processes
 # end with this one.
 
@@ -70,9 +70,9 @@ unshare --mount --pid --fork --kill-child -- bash -c '
     cd "$1"
     mount -t proc proc "$1/proc" || mount --rbind /proc "$1/proc"
     mount --rbind /dev "$1/dev"
-    exec chroot . env -i HOME=/root LANG=C.UTF-8 TERM=dumb \
+    exec chroot . env -i HOME=/root LANG=C.UTF-8 TERM=dumb T="$2" \
         PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
-        bash /root/run' - "$dir"
+        bash /root/run' - "$dir" "${T:-}"
 
 if [ -d "$dir/root/clone/build/deb" ]; then
     rm -rf "$(dirname "$dir")/$suite"
