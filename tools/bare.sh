@@ -7,9 +7,9 @@
 # DIRECTORY gets a system by debootstrap (minbase), with a clone of the commit
 # of this repository in /root/clone; it is removed afterwards unless KEEP=1.
 # Root makes one target after the other; `test`, of the files in $T if there are
-# any, is then made again by a user who is not root.  Packages that were made (`deb`) are kept beside DIRECTORY, in a
-# folder with the name of the suite.  Needs root and debootstrap.  All processes
-# end with this one.
+# any, is then made again by a user who is not root.  Packages that were made
+# (`deb`) are kept beside DIRECTORY, in a folder with the name of the suite.
+# Needs root and debootstrap.  All processes end with this one.
 
 set -eu
 
