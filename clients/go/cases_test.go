@@ -21,6 +21,7 @@ type call struct {
 	Base    string
 	OnlyNew bool `json:"only_new"`
 	Older   any
+	Set     string
 	Sites   bool
 	Times   bool
 	ID      uint64
@@ -70,8 +71,8 @@ func (c call) duration() time.Duration {
 }
 
 func (c call) adding() Adding {
-	return Adding{Base: c.Base, OnlyNew: c.OnlyNew, Older: c.duration(), Sites: c.Sites,
-		Times: c.Times}
+	return Adding{Base: c.Base, OnlyNew: c.OnlyNew, Older: c.duration(), Set: c.Set,
+		Sites: c.Sites, Times: c.Times}
 }
 
 func (c call) make(ctx context.Context, s *Store) (any, error) {
@@ -106,12 +107,16 @@ func (c call) make(ctx context.Context, s *Store) (any, error) {
 		return append([]Found{}, found...), err
 	case "delete":
 		return nil, s.Delete(ctx, c.ID)
-	case "mark", "unmark", "claim":
+	case "make_set":
+		return s.MakeSet(ctx, c.Name)
+	case "drop_set":
+		return nil, s.DropSet(ctx, c.Name)
+	case "mark", "unmark", "claim", "put_in", "take_out":
 		marked, err := c.marked(ctx, s)
 		return append([]Marked{}, marked...), err
 	case "feed":
 		entries := []Entry{}
-		err := s.Feed(ctx, Feed{From: c.From, Limit: c.Limit, Mark: c.Mark, Site: c.Site},
+		err := s.Feed(ctx, Feed{From: c.From, Limit: c.Limit, Mark: c.Mark, Set: c.Set, Site: c.Site},
 			func(e Entry) error {
 				entries = append(entries, e)
 				return nil
@@ -140,6 +145,10 @@ func (c call) marked(ctx context.Context, s *Store) ([]Marked, error) {
 		return s.Mark(ctx, c.Name, c.Items...)
 	case c.Do == "unmark":
 		return s.Unmark(ctx, c.Name, c.Items...)
+	case c.Do == "put_in":
+		return s.PutIn(ctx, c.Name, c.Items...)
+	case c.Do == "take_out":
+		return s.TakeOut(ctx, c.Name, c.Items...)
 	case c.Clear:
 		return s.Unclaim(ctx, c.Items...)
 	case c.At != nil:

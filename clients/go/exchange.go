@@ -95,11 +95,12 @@ func (e *Problem) applied() bool {
 	return unknown[e.Status]
 }
 
-// outcome is how an exchange went: how many tries, and whether a lost one may
-// have changed the store before the one that was answered.
+// outcome is how an exchange went: how many tries, whether a lost one may have
+// changed the store before the one that was answered, and that one's status.
 type outcome struct {
-	tries int
-	lost  bool
+	tries  int
+	lost   bool
+	status int
 }
 
 // exchange sends a request until it is answered, or patience ends, which began
@@ -136,6 +137,7 @@ func (s *Store) exchange(ctx context.Context, method, path string, args url.Valu
 			if err == nil {
 				// what was new to a lost try is so again, if the answer says so
 				out.lost = lost > 0 && header.Get("Idempotency-Status") != "repeated"
+				out.status = status
 				return out, nil
 			}
 			lost++
@@ -199,7 +201,7 @@ func (s *Store) request(method, path string, args url.Values, payload any) (*req
 		}
 	}
 	if method == "POST" && (path == "/add" || path == "/claim" ||
-		strings.HasPrefix(path, "/mark/")) {
+		strings.HasPrefix(path, "/mark/") || strings.HasPrefix(path, "/set/")) {
 		var key [16]byte
 		if _, err := crand.Read(key[:]); err != nil {
 			return nil, err
@@ -334,7 +336,8 @@ func (s *Store) part(ctx context.Context, path string, urls []string, index int,
 		}
 	}
 	for at, u := range urls {
-		if how.Older == 0 && !how.Times {
+		// what is in the store may be due, or new to the set
+		if how.Older == 0 && how.Set == "" && !how.Times {
 			if k, found := s.cache.get(u, how.Base); found {
 				item := Item{Index: index + at, ID: &k.id, Status: "seen", URL: k.url}
 				if how.Sites {
@@ -450,7 +453,7 @@ func value(n *uint64) uint64 {
 func (s *Store) ask(ctx context.Context, path string, urls []string, asked []int, index int,
 	how Adding, lostAt map[uint64]shard, batch *Batch) error {
 	before := map[uint64]shard{}
-	if how.Older == 0 { // else no id shows what a lost try changed
+	if how.Older == 0 && how.Set == "" { // else no id shows what a lost try changed
 		s.lock.Lock()
 		for number, shard := range s.shards {
 			before[number] = shard
@@ -571,13 +574,14 @@ func (s *Store) learn(found map[uint64]shard) {
 	}
 }
 
-// results posts items and returns one result for each.
+// results posts items and returns one result for each, and whether a lost try
+// may have changed the store before.
 func results[T any](ctx context.Context, s *Store, path string, args url.Values, payload any,
-	count int) ([]T, error) {
+	count int) ([]T, bool, error) {
 	var answer struct {
 		Results []T `json:"results"`
 	}
-	_, err := s.exchange(ctx, "POST", path, args, payload, time.Now(), func(body []byte) error {
+	out, err := s.exchange(ctx, "POST", path, args, payload, time.Now(), func(body []byte) error {
 		answer.Results = nil
 		if err := json.Unmarshal(body, &answer); err != nil {
 			return err
@@ -587,7 +591,7 @@ func results[T any](ctx context.Context, s *Store, path string, args url.Values,
 		}
 		return nil
 	})
-	return answer.Results, err
+	return answer.Results, out.lost, err
 }
 
 // page returns the next entries of the feed, and whether there are more. It

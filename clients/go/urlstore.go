@@ -80,10 +80,11 @@ type Item struct {
 	Reason  string  `json:"reason"`
 	NewSite *bool   `json:"new_site"` // with Adding.Sites
 	Time    *int64  `json:"time"`     // of its last claim, with Times
+	Stored  string  `json:"stored"`   // with Adding.Set: the status without it
 
 	// Unsure is set if Status is "seen" or "unavailable", and an earlier try
 	// got no answer or a shard did not answer: the call may have added the
-	// URL itself, or claimed it with Adding.Older.
+	// URL itself, claimed it with Adding.Older, or put it into Adding.Set.
 	Unsure bool `json:"unsure"`
 }
 
@@ -157,14 +158,19 @@ type Found struct {
 	Time   *int64 `json:"time"`
 }
 
-// Marked is the answer for one item of Mark, Unmark and Claim: Status is set,
-// clear, claimed, unknown, deleted, or what else the service answers.
+// Marked is the answer for one item of Mark, Unmark, Claim, PutIn and TakeOut:
+// Status is set, clear, claimed, in, was, out, unseen, unknown, deleted, or what
+// else the service answers.
 type Marked struct {
 	Index  int     `json:"index"`
 	ID     *uint64 `json:"id"`
 	Status string  `json:"status"`
 	URL    string  `json:"url"`
 	Reason string  `json:"reason"`
+
+	// Unsure is set if Status is "was" or "unavailable", and the call may have
+	// put the item into the set itself.
+	Unsure bool `json:"unsure"`
 }
 
 // Entry is one of the feed; URL is "" where the id is deleted.
@@ -188,6 +194,7 @@ type Adding struct {
 	Base    string        // URL of the page: links are given as they stand in it
 	OnlyNew bool          // leaves out all answers but new and due
 	Older   time.Duration // what was claimed longer ago is due
+	Set     string        // what is not in this set is new, stored or not
 	Sites   bool          // says for each whether it is the first of its site
 	Times   bool          // gives the time of the last claim
 }
@@ -198,6 +205,9 @@ func (a Adding) args() url.Values {
 		args.Set("only", "new")
 	}
 	older(args, a.Older)
+	if a.Set != "" {
+		args.Set("set", a.Set)
+	}
 	flag(args, "sites", a.Sites)
 	flag(args, "times", a.Times)
 	return args
@@ -342,7 +352,7 @@ func (s *Store) URLs(ctx context.Context, ids []uint64) ([]Found, error) {
 		if n > s.options.Batch {
 			n = s.options.Batch
 		}
-		part, err := results[Found](ctx, s, "/url", nil, map[string][]uint64{"ids": ids[:n]}, n)
+		part, _, err := results[Found](ctx, s, "/url", nil, map[string][]uint64{"ids": ids[:n]}, n)
 		if err != nil {
 			return found, err
 		}
@@ -363,14 +373,44 @@ func (s *Store) Delete(ctx context.Context, id uint64) error {
 	return err
 }
 
+// MakeSet makes a set, unless it is there. It reports whether this call made
+// it, or may have (a lost try).
+func (s *Store) MakeSet(ctx context.Context, name string) (bool, error) {
+	out, err := s.exchange(ctx, "PUT", "/set/"+url.PathEscape(name), nil, nil, time.Now(),
+		func([]byte) error { return nil })
+	return out.status == http.StatusCreated || out.lost, err
+}
+
+// DropSet drops a set, if it is there. Its URLs stay in the store.
+func (s *Store) DropSet(ctx context.Context, name string) error {
+	_, err := s.exchange(ctx, "DELETE", "/set/"+url.PathEscape(name), nil, nil, time.Now(),
+		func([]byte) error { return nil })
+	if p, ok := err.(*Problem); ok && p.Status == http.StatusNotFound &&
+		p.Document["reason"] == "set" {
+		return nil
+	}
+	return err
+}
+
+// PutIn puts into a set what the store has: "in" is answered to one caller of
+// all, the others get "was". An item is an id (uint64, int) or a URL (string).
+func (s *Store) PutIn(ctx context.Context, name string, items ...any) ([]Marked, error) {
+	return s.mark(ctx, "/set/"+url.PathEscape(name), nil, items)
+}
+
+// TakeOut takes out of a set: "out", or "unseen".
+func (s *Store) TakeOut(ctx context.Context, name string, items ...any) ([]Marked, error) {
+	return s.mark(ctx, "/set/"+url.PathEscape(name), url.Values{"remove": {"1"}}, items)
+}
+
 // Mark sets a mark. An item is an id (uint64, int) or a URL (string).
 func (s *Store) Mark(ctx context.Context, name string, items ...any) ([]Marked, error) {
-	return s.mark(ctx, "/mark/"+name, nil, items)
+	return s.mark(ctx, "/mark/"+url.PathEscape(name), nil, items)
 }
 
 // Unmark clears a mark.
 func (s *Store) Unmark(ctx context.Context, name string, items ...any) ([]Marked, error) {
-	return s.mark(ctx, "/mark/"+name, url.Values{"clear": {"1"}}, items)
+	return s.mark(ctx, "/mark/"+url.PathEscape(name), url.Values{"clear": {"1"}}, items)
 }
 
 // Claim claims items now.
@@ -400,12 +440,15 @@ func (s *Store) mark(ctx context.Context, path string, args url.Values, items []
 			}
 			n++
 		}
-		part, err := results[Marked](ctx, s, path, args, items[:n], n)
+		part, lost, err := results[Marked](ctx, s, path, args, items[:n], n)
 		if err != nil {
 			return marked, err
 		}
 		for i := range part {
 			part[i].Index = len(marked) + i
+			part[i].Unsure = lost && part[i].Status == "was" ||
+				part[i].Status == "unavailable" &&
+					(lost || strings.HasPrefix(part[i].Reason, "unknown:"))
 		}
 		marked = append(marked, part...)
 		items = items[n:]
@@ -420,6 +463,7 @@ type Feed struct {
 	Site     string        // only URLs of this site
 	Prefix   string        // only URLs that begin so
 	Mark     string        // only URLs with this mark, or without it: "!visited"
+	Set      string        // the same of a set
 	Older    time.Duration // only URLs last claimed longer ago
 	Times    bool          // gives the time of the last claim
 	Deleted  bool          // deleted ids as well
@@ -436,7 +480,7 @@ func (s *Store) Feed(ctx context.Context, what Feed, each func(Entry) error) err
 	}
 	args.Set("limit", strconv.Itoa(what.Limit))
 	for name, value := range map[string]string{"site": what.Site, "prefix": what.Prefix,
-		"mark": what.Mark} {
+		"mark": what.Mark, "set": what.Set} {
 		if value != "" {
 			args.Set(name, value)
 		}

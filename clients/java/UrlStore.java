@@ -144,6 +144,7 @@ public final class UrlStore {
         String base;
         boolean onlyNew;
         String older;
+        String set;
         boolean sites;
         boolean times;
 
@@ -163,6 +164,9 @@ public final class UrlStore {
             return this;
         }
 
+        /** What is not in this set is new, whether the store has it or not. */
+        public Adding set(String name) { set = name; return this; }
+
         /** Says for each whether it is the first URL of its site. */
         public Adding sites() { sites = true; return this; }
 
@@ -175,6 +179,7 @@ public final class UrlStore {
 
             put(args, "only", onlyNew ? "new" : null);
             put(args, "older", older);
+            put(args, "set", set);
             put(args, "sites", sites ? "1" : null);
             put(args, "times", times ? "1" : null);
 
@@ -199,10 +204,12 @@ public final class UrlStore {
         public final Boolean newSite;
         /** With times(): when it was last claimed, in seconds. */
         public final Long time;
+        /** With set(): the status without it. */
+        public final String stored;
         /**
          * True if the status is "seen" or "unavailable", and an earlier try
          * got no answer or a shard did not answer: this call may have added
-         * the URL itself, or claimed it with older().
+         * the URL itself, claimed it with older(), or put it into the set.
          */
         public final boolean unsure;
 
@@ -215,6 +222,7 @@ public final class UrlStore {
             this.reason = (String) answer.get("reason");
             this.newSite = (Boolean) answer.get("new_site");
             this.time = (Long) answer.get("time");
+            this.stored = (String) answer.get("stored");
             this.unsure = unsure;
         }
 
@@ -304,22 +312,36 @@ public final class UrlStore {
     }
 
 
-    /** The answer for one item of mark(), unmark() and claim(). */
+    /**
+     * The answer for one item of mark(), unmark(), claim(), putIn() and
+     * takeOut().
+     */
     public static final class Marked {
         public final int index;
         public final Long id;
-        /** set, clear, claimed, unknown, deleted, or why it was refused */
+        /**
+         * set, clear, claimed, in, was, out, unseen, unknown, deleted, or why
+         * it was refused
+         */
         public final String status;
         public final String url;
         public final String reason;
+        /**
+         * True if the status is "was" or "unavailable", and this call may have
+         * put the item into the set itself.
+         */
+        public final boolean unsure;
 
-        private Marked(int index, Map<String, Object> answer)
+        private Marked(int index, Map<String, Object> answer, boolean lost)
         {
             this.index = index;
             id = (Long) answer.get("id");
             status = (String) answer.get("status");
             url = (String) answer.get("url");
             reason = (String) answer.get("reason");
+            unsure = lost && status.equals("was")
+                || status.equals("unavailable") && (lost
+                    || String.valueOf(reason).startsWith("unknown:"));
         }
     }
 
@@ -343,6 +365,9 @@ public final class UrlStore {
 
         /** Only URLs with this mark, or without it ("!visited"). */
         public Feed mark(String name) { return with("mark", name); }
+
+        /** The same of a set. */
+        public Feed set(String name) { return with("set", name); }
 
         /** Only URLs last claimed longer ago, such as "30d". */
         public Feed older(String d) { return with("older", d); }
@@ -591,7 +616,7 @@ public final class UrlStore {
             String payload = "{\"ids\":[" + join(part) + "]}";
 
             for (Map<String, Object> r : results("/url", Map.of(), payload,
-                part.size()))
+                part.size()).value)
             {
                 found.add(new Found(r));
             }
@@ -615,16 +640,58 @@ public final class UrlStore {
         }
     }
 
+    /**
+     * Makes a set, unless it is there.  Whether this call made it, or may have
+     * (a lost try).
+     */
+    public boolean makeSet(String name)
+    {
+        Exchange<Boolean> made = exchange("PUT", below("/set/", name),
+            Map.of(), null, reply -> reply.status == 201);
+
+        return made.value || made.lost;
+    }
+
+    /** Drops a set, if it is there.  Its URLs stay in the store. */
+    public void dropSet(String name)
+    {
+        try {
+            exchange("DELETE", below("/set/", name), Map.of(), null,
+                reply -> "");
+
+        } catch (Problem e) {
+            if (e.status != 404 || !"set".equals(e.document.get("reason"))) {
+                throw e;
+            }
+        }
+    }
+
+    /**
+     * Puts into a set what the store has: "in" is answered to one caller of
+     * all, the others get "was".  An item is an id (a number) or a URL (a
+     * string).
+     */
+    public List<Marked> putIn(String name, List<?> items)
+    {
+        return mark(below("/set/", name), Map.of(), items);
+    }
+
+    /** Takes out of a set: "out", or "unseen". */
+    public List<Marked> takeOut(String name, List<?> items)
+    {
+        return mark(below("/set/", name), Map.of("remove", "1"), items);
+    }
+
     /** Sets a mark.  An item is an id (a number) or a URL (a string). */
     public List<Marked> mark(String name, List<?> items)
     {
-        return mark("/mark/" + name, Map.of(), items);
+        return mark(below("/mark/", name), Map.of(), items);
     }
 
     /** Clears a mark. */
     public List<Marked> unmark(String name, List<?> items)
     {
-        return mark("/mark/" + name, Map.of("clear", "1"), items);
+        return mark(below("/mark/", name), Map.of("clear", "1"), items);
     }
 
     /** Claims items now. */
@@ -651,14 +718,22 @@ public final class UrlStore {
         List<Marked> marked = new ArrayList<>();
 
         each(items, 0, part -> {
-            for (Map<String, Object> r : results(path, args,
-                "[" + join(part) + "]", part.size()))
-            {
-                marked.add(new Marked(marked.size(), r));
+            Exchange<List<Map<String, Object>>> got = results(path, args,
+                "[" + join(part) + "]", part.size());
+
+            for (Map<String, Object> r : got.value) {
+                marked.add(new Marked(marked.size(), r, got.lost));
             }
         });
 
         return marked;
+    }
+
+    /** The path of a set or a mark. */
+    private static String below(String path, String name)
+    {
+        return path + URLEncoder.encode(name, StandardCharsets.UTF_8)
+            .replace("+", "%20");
     }
 
     /** All URLs from an id on, in the order of ids. */
@@ -813,8 +888,9 @@ public final class UrlStore {
     {
         Batch batch = new Batch();
         boolean all = !args.containsKey("only");
+        // what is in the store may be due, or new to the set
         boolean cached = !args.containsKey("older")
-            && !args.containsKey("times");
+            && !args.containsKey("set") && !args.containsKey("times");
         List<Integer> asked = new ArrayList<>();
 
         for (int at = 0; at < urls.size(); at++) {
@@ -877,7 +953,7 @@ public final class UrlStore {
         boolean onlyNew = args.containsKey("only");
         long start = System.nanoTime();
 
-        if (!args.containsKey("older")) {
+        if (!args.containsKey("older") && !args.containsKey("set")) {
             // else no id shows what a lost try changed
 
             synchronized (this) {
@@ -1109,7 +1185,7 @@ public final class UrlStore {
 
 
     /** Posts items, and returns one result for each. */
-    private List<Map<String, Object>> results(String path,
+    private Exchange<List<Map<String, Object>>> results(String path,
         Map<String, String> args, String payload, int count)
     {
         return exchange("POST", path, args, payload, reply -> {
@@ -1117,7 +1193,7 @@ public final class UrlStore {
 
             expect(answer, count);
             return list(answer);
-        }).value;
+        });
     }
 
     private static long count(Map<String, Object> answer, String name)
@@ -1307,7 +1383,8 @@ public final class UrlStore {
         headers.forEach(builder::header);
 
         if (method.equals("POST") && (path.equals("/add")
-            || path.equals("/claim") || path.startsWith("/mark/")))
+            || path.equals("/claim") || path.startsWith("/mark/")
+            || path.startsWith("/set/")))
         {
             builder.header("Idempotency-Key",
                 '"' + UUID.randomUUID().toString() + '"');

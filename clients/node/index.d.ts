@@ -39,6 +39,11 @@ export interface Options {
 export interface LookUp {
     /** A URL last claimed longer ago is claimed now, and `due`. */
     older?: Duration;
+    /**
+     * The name of a set: a URL that is not in it is `new`, whether the store
+     * has it or not; add() puts it in.
+     */
+    set?: string;
     /** Gives the time of the last claim. */
     times?: boolean;
 }
@@ -67,6 +72,8 @@ export interface Feed {
     prefix?: string;
     /** Only URLs with this mark, or without it ("!visited"). */
     mark?: string;
+    /** The same of a set. */
+    set?: string;
     older?: Duration;
     times?: boolean;
     deleted?: boolean;
@@ -88,10 +95,12 @@ export class Item {
     readonly reason: string | null;
     readonly newSite: boolean | null;
     readonly time: number | null;
+    /** With `set`: the status without it. */
+    readonly stored: "new" | "seen" | "unseen" | null;
     /**
      * True if the status is "seen" or "unavailable", and an earlier try got
      * no answer or a shard did not answer: this call may have added the URL
-     * itself, or claimed it with `older`.
+     * itself, claimed it with `older`, or put it into the set.
      */
     readonly unsure: boolean;
     /** Whether this call added or claimed the URL: fetch it. */
@@ -132,6 +141,11 @@ export interface Marked {
     status: string;
     url: string | null;
     reason: string | null;
+    /**
+     * True if the status is "was" or "unavailable", and this call may have
+     * put the item into the set itself.
+     */
+    unsure: boolean;
 }
 
 export interface Entry {
@@ -212,6 +226,24 @@ export class Store {
 
     /** Forgets the URL of an id.  Empties the cache of this object. */
     delete(id: number): Promise<void>;
+
+    /**
+     * Makes a set, unless it is there.  Whether this call made it, or may
+     * have (a lost try).
+     */
+    makeSet(name: string): Promise<boolean>;
+
+    /** Drops a set, if it is there.  Its URLs stay in the store. */
+    dropSet(name: string): Promise<void>;
+
+    /**
+     * Puts into a set what the store has: `in` is answered to one caller of
+     * all, the others get `was`.
+     */
+    putIn(name: string, items: Source<Ref>): Promise<Marked[]>;
+
+    /** Takes out of a set: `out`, or `unseen`. */
+    takeOut(name: string, items: Source<Ref>): Promise<Marked[]>;
 
     mark(name: string, items: Source<Ref>): Promise<Marked[]>;
 

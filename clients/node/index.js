@@ -75,6 +75,7 @@ class Item {
         this.reason = answer.reason ?? null;
         this.newSite = answer.new_site ?? null;
         this.time = answer.time ?? null;
+        this.stored = answer.stored ?? null;
         this.unsure = false;
     }
 
@@ -257,8 +258,9 @@ class Store {
         return (await this.seenAll([url], base, options)).items[0];
     }
 
-    async seenAll(urls, base = null, { older, times } = {}) {
-        return gather(this.#lookUp("/seen", urls, base, { older, times }));
+    async seenAll(urls, base = null, { older, set, times } = {}) {
+        return gather(this.#lookUp("/seen", urls, base,
+            { older, set, times }));
     }
 
     // by id
@@ -295,14 +297,42 @@ class Store {
         }
     }
 
-    // marks and claims; an item is an id (number) or a URL (string)
+    // sets, marks and claims; an item is an id (number) or a URL (string)
+
+    async makeSet(name) {
+        const { answer, lost } = await this.#exchange("PUT",
+            below("/set", name), {}, null, (reply) => reply.status === 201);
+        return answer || lost;
+    }
+
+    async dropSet(name) {
+        try {
+            await this.#exchange("DELETE", below("/set", name), {}, null,
+                () => null);
+
+        } catch (e) {
+            if (!(e instanceof Problem && e.status === 404
+                && e.document.reason === "set"))
+            {
+                throw e;
+            }
+        }
+    }
+
+    async putIn(name, items) {
+        return this.#mark(below("/set", name), items, {});
+    }
+
+    async takeOut(name, items) {
+        return this.#mark(below("/set", name), items, { remove: "1" });
+    }
 
     async mark(name, items) {
-        return this.#mark(`/mark/${name}`, items, {});
+        return this.#mark(below("/mark", name), items, {});
     }
 
     async unmark(name, items) {
-        return this.#mark(`/mark/${name}`, items, { clear: "1" });
+        return this.#mark(below("/mark", name), items, { clear: "1" });
     }
 
     async claim(items, { at, clear } = {}) {
@@ -319,22 +349,26 @@ class Store {
         for await (const part of this.#chunks(items)) {
             const from = marked.length;
             marked.push(...await this.#results(path, args,
-                `[${part.map(encoded).join()}]`, part.length, (r, at) => ({
+                `[${part.map(encoded).join()}]`, part.length,
+                (r, at, lost) => ({
                     index: from + at, id: r.id, status: r.status,
-                    url: r.url ?? null, reason: r.reason ?? null })));
+                    url: r.url ?? null, reason: r.reason ?? null,
+                    unsure: r.status === "was" && lost
+                        || r.status === "unavailable" && (lost
+                            || String(r.reason).startsWith("unknown:")) })));
         }
 
         return marked;
     }
 
     async #results(path, args, payload, count, each) {
-        const { answer } = await this.#exchange("POST", path, args, payload,
-            (reply) => {
+        const { answer, lost } = await this.#exchange("POST", path, args,
+            payload, (reply) => {
                 const { results } = parsed(reply);
                 expect(results, count);
-                return results.map(each);
+                return results;
             });
-        return answer;
+        return answer.map((result, at) => each(result, at, lost));
     }
 
     // the feed
@@ -343,8 +377,9 @@ class Store {
         const o = { limit: 1000, ...options };
         const args = {
             limit: String(o.limit), site: o.site, prefix: o.prefix,
-            mark: o.mark, older: duration(o.older), times: flag(o.times),
-            deleted: flag(o.deleted), new_sites: flag(o.newSites)
+            mark: o.mark, set: o.set, older: duration(o.older),
+            times: flag(o.times), deleted: flag(o.deleted),
+            new_sites: flag(o.newSites)
         };
 
         let place = { from: String(from) };
@@ -394,9 +429,10 @@ class Store {
 
     // one Batch for each request that the URLs take
 
-    async *#lookUp(path, urls, base, { onlyNew, older, sites, times }) {
+    async *#lookUp(path, urls, base, { onlyNew, older, set, sites, times }) {
         const args = { only: onlyNew ? "new" : undefined,
-            older: duration(older), sites: flag(sites), times: flag(times) };
+            older: duration(older), set, sites: flag(sites),
+            times: flag(times) };
         let index = 0;
 
         for await (const part of this.#chunks(urls,
@@ -409,7 +445,9 @@ class Store {
 
     async #part(path, urls, index, base, args) {
         const batch = new Batch();
-        const cached = args.older === undefined && args.times === undefined;
+        // what is in the store may be due, or new to the set
+        const cached = args.older === undefined && args.set === undefined
+            && args.times === undefined;
         const asked = [];
 
         const answered = (item) => {
@@ -459,8 +497,8 @@ class Store {
     // half, whose try then was lost.
 
     async #ask(path, urls, asked, index, base, args, batch, lostAt) {
-        // with `older`, no id shows what a lost try changed
-        const before = args.older === undefined
+        // with `older` or `set`, no id shows what a lost try changed
+        const before = args.older === undefined && args.set === undefined
             ? lostAt ?? new Map(this.#shards) : new Map();
         const adds = path === "/add";
         const onlyNew = args.only !== undefined;
@@ -703,7 +741,7 @@ class Store {
             headers["Content-Length"] = body.length;
         }
 
-        if (method === "POST" && /^\/(add|claim|mark\/.*)$/.test(path)) {
+        if (method === "POST" && /^\/(add|claim|(mark|set)\/.*)$/.test(path)) {
             headers["Idempotency-Key"] = `"${crypto.randomUUID()}"`;
         }
 
@@ -848,6 +886,13 @@ function known(id, before, found) {
 
 function repeated(reply) {
     return reply.headers["idempotency-status"] === "repeated";
+}
+
+
+// the path of a set or a mark
+
+function below(path, name) {
+    return `${path}/${encodeURIComponent(name)}`;
 }
 
 

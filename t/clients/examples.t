@@ -39,6 +39,8 @@ http://example.com/shop/item?id=7
 99\tunknown\t-
 1\thttp://example.com/shop/item?id=7
 404 Not Found
+1\tnew\thttp://example.com/shop/item?id=7
+2\tnew\thttp://example.com/about.html
 END
 
 my $curl = <<"END";

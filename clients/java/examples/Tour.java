@@ -66,6 +66,14 @@ final class Tour {
         } catch (UrlStore.Problem e) {
             System.out.println(e.status + " " + e.document.get("title"));
         }
+
+        // A crawl of its own: what is new to its set, whether stored or not.
+        store.makeSet("crawl-7");
+        batch = store.addAll(links.subList(0, 2),
+            new UrlStore.Adding().base(page).set("crawl-7"));
+        for (UrlStore.Item item : batch.items) {
+            show(item);
+        }
     }
 
 

@@ -70,6 +70,8 @@ final class Cases {
             how.older(seconds(call.get("older")));
         }
 
+        how.set((String) call.get("set"));
+
         if (call.containsKey("only_new")) {
             how.onlyNew();
         }
@@ -112,6 +114,15 @@ final class Cases {
         case "delete":
             store.delete((Long) call.get("id"));
             return null;
+        case "make_set":
+            return store.makeSet(name);
+        case "drop_set":
+            store.dropSet(name);
+            return null;
+        case "put_in":
+            return marked(store.putIn(name, items));
+        case "take_out":
+            return marked(store.takeOut(name, items));
         case "mark":
             return marked(store.mark(name, items));
         case "unmark":
@@ -166,7 +177,8 @@ final class Cases {
         List<Object> marked = new ArrayList<>();
 
         all.forEach(m -> marked.add(members("index", m.index, "id", m.id,
-            "status", m.status, "url", m.url, "reason", m.reason)));
+            "status", m.status, "url", m.url, "reason", m.reason, "unsure",
+            m.unsure)));
 
         return marked;
     }
@@ -174,9 +186,16 @@ final class Cases {
 
     private static Object feed(UrlStore store, Map<String, Object> call)
     {
-        UrlStore.Feed what = new UrlStore.Feed().from((Long) call.get("from"))
-            .limit(((Long) call.get("limit")).intValue());
+        UrlStore.Feed what = new UrlStore.Feed().from((Long) call.get("from"));
         List<Object> entries = new ArrayList<>();
+
+        if (call.containsKey("limit")) {
+            what.limit(((Long) call.get("limit")).intValue());
+        }
+
+        if (call.containsKey("set")) {
+            what.set((String) call.get("set"));
+        }
 
         if (call.containsKey("mark")) {
             what.mark((String) call.get("mark"));
@@ -197,7 +216,8 @@ final class Cases {
     {
         return members("index", item.index, "id", item.id, "status",
             item.status, "url", item.url, "reason", item.reason, "new_site",
-            item.newSite, "time", item.time, "unsure", item.unsure);
+            item.newSite, "time", item.time, "stored", item.stored, "unsure",
+            item.unsure);
     }
 
 

@@ -53,6 +53,14 @@ async function tour(store) {
             console.log(`${e.status} ${e.document.title}`);
         }
     }
+
+    // A crawl of its own: what is new to its set, whether stored or not.
+    await store.makeSet("crawl-7");
+    for (const item of await store.addAll(links.slice(0, 2), page,
+        { set: "crawl-7" }))
+    {
+        show(item);
+    }
 }
 
 

@@ -50,6 +50,11 @@ def tour(store):
     except Problem as e:
         print(e.status, e.title)
 
+    # A crawl of its own: what is new to its set, whether stored or not.
+    store.make_set("crawl-7")
+    for item in store.add_all(links[:2], base=page, set="crawl-7"):
+        show(item)
+
 
 with Store(sys.argv[1], cache=100000) as store:
     tour(store)

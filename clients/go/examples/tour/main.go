@@ -80,6 +80,13 @@ func tour(ctx context.Context, store *urlstore.Store) {
 	if _, err := store.URL(ctx, 99); errors.As(err, &problem) {
 		fmt.Println(problem.Status, problem.Document["title"])
 	}
+
+	// A crawl of its own: what is new to its set, whether stored or not.
+	must(store.MakeSet(ctx, "crawl-7"))
+	batch = must(store.AddAll(ctx, links[:2], urlstore.Adding{Base: page, Set: "crawl-7"}))
+	for _, item := range batch.Items {
+		show(item)
+	}
 }
 
 func main() {
