@@ -40,7 +40,6 @@
 
 #include "ngx_http_urlstore_cluster.h"
 #include "../journal/us_disk.h"
-#include "../store/us_shard.h"
 #include "../life/us_replicate.h"
 #include "../life/us_replicate_base.h"
 #include "../input/us_json.h"

@@ -115,8 +115,6 @@ ngx_http_urlstore_batch_count(void *data)
 
     ngx_http_urlstore_group_drop(batch);
     ngx_http_urlstore_answer_count(batch);
-
-    ngx_http_urlstore_group_charge(batch);
 }
 
 
@@ -126,8 +124,6 @@ static void
 ngx_http_urlstore_batch_cleanup(void *data)
 {
     ngx_http_urlstore_batch_t *batch = data;
-
-    ngx_http_urlstore_group_drop(batch);
 
     if (batch->base) {
         us_base_destroy(batch->base);
@@ -419,7 +415,8 @@ ngx_http_urlstore_batch_run(ngx_http_urlstore_ctx_t *ctx)
      * room that was made for them
      */
 
-    rc = ngx_http_urlstore_group_flush(batch);
+    rc = batch->group || batch->queue ? ngx_http_urlstore_group_flush(batch)
+                                      : NGX_OK;
 
     if (rc == NGX_OK && batch->end == 0) {
         rc = ngx_http_urlstore_batch_read(batch);

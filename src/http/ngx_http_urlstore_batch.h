@@ -171,8 +171,9 @@ ngx_int_t ngx_http_urlstore_item(ngx_http_urlstore_batch_t *batch,
 
 /* sends all groups of the request to the store, and records the answers */
 ngx_int_t ngx_http_urlstore_group_flush(ngx_http_urlstore_batch_t *batch);
+
+/* at the end, whatever it was: of what is left, nothing is done */
 void ngx_http_urlstore_group_drop(ngx_http_urlstore_batch_t *batch);
-void ngx_http_urlstore_group_charge(ngx_http_urlstore_batch_t *batch);
 
 /* of a store: see ngx_http_urlstore_kind_t */
 ngx_int_t ngx_http_urlstore_store_group(ngx_http_urlstore_batch_t *batch,

@@ -4,7 +4,6 @@
 
 
 #include "ngx_http_urlstore_cluster.h"
-#include "../store/us_shard.h"
 
 
 /* the longest name of a cluster, which is a label in /metrics */
@@ -823,16 +822,6 @@ ngx_http_urlstore_shard_begin(ngx_http_urlstore_ctx_t *ctx)
     ngx_memcpy(ctx->under_digest, tag.digest, 16);
 
     return NGX_DECLINED;
-}
-
-
-void
-ngx_http_urlstore_shard_under(ngx_http_urlstore_ctx_t *ctx)
-{
-    if (ctx->zone->cluster) {
-        us_store_under(ctx->zone->store, ctx->under_version,
-                       ctx->under_digest);
-    }
 }
 
 

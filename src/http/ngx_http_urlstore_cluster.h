@@ -32,6 +32,7 @@
 
 #include "ngx_http_urlstore_request.h"
 #include "../cluster/us_map.h"
+#include "../store/us_shard.h"
 
 
 /* a map with those who use it; a map does not change */
@@ -120,7 +121,17 @@ const us_map_t *ngx_http_urlstore_shard_map(ngx_http_urlstore_zone_t *zone);
  * the store is asked: which map the request names.
  */
 ngx_int_t ngx_http_urlstore_shard_begin(ngx_http_urlstore_ctx_t *ctx);
-void ngx_http_urlstore_shard_under(ngx_http_urlstore_ctx_t *ctx);
+
+
+static ngx_inline void
+ngx_http_urlstore_shard_under(ngx_http_urlstore_ctx_t *ctx)
+{
+    if (ctx->zone->cluster) {
+        us_store_under(ctx->zone->store, ctx->under_version,
+                       ctx->under_digest);
+    }
+}
+
 
 /* 421 of a single URL or id that is another shard's; what: its name */
 ngx_int_t ngx_http_urlstore_shard_moved(ngx_http_urlstore_ctx_t *ctx,

@@ -89,6 +89,21 @@ ngx_http_urlstore_group_free(ngx_http_urlstore_group_t *g)
 }
 
 
+/* what was new since it was called last */
+
+static void
+ngx_http_urlstore_group_charge(ngx_http_urlstore_batch_t *batch)
+{
+    ngx_uint_t  n;
+
+    if (batch->action == NGX_HTTP_URLSTORE_ADD && batch->conf->quota) {
+        n = batch->answers.counts[US_ANSWER_NEW] - batch->free;
+        ngx_http_urlstore_quota_charge(batch->ctx->r, n - batch->charged);
+        batch->charged = n;
+    }
+}
+
+
 static ngx_int_t
 ngx_http_urlstore_group_run(ngx_http_urlstore_batch_t *batch,
     ngx_http_urlstore_group_t *g)
@@ -330,17 +345,21 @@ ngx_http_urlstore_item_url(ngx_http_urlstore_batch_t *batch,
 
     canon.rule.len = 0;
 
-    us_norm_ws_budget(zone->ws, &batch->budget);
+    if (zone->rules) {
+        us_norm_ws_budget(zone->ws, &batch->budget);
+    }
 
     e->refusal.verdict = zone->kind->normalize(zone->norm, zone->ws, in->text,
                                                base, &canon);
 
-    us_norm_ws_budget(zone->ws, NULL);
+    if (zone->rules) {
+        us_norm_ws_budget(zone->ws, NULL);
 
-    /* rules may be slow even within what the budget leaves free */
+        /* rules may be slow even within what the budget leaves free */
 
-    if (zone->rules && !batch->query) {
-        ngx_http_urlstore_body_slow(batch->ctx);
+        if (!batch->query) {
+            ngx_http_urlstore_body_slow(batch->ctx);
+        }
     }
 
     if (e->refusal.verdict == US_URL_BUDGET) {
@@ -813,25 +832,10 @@ ngx_http_urlstore_store_group(ngx_http_urlstore_batch_t *batch,
 }
 
 
-/* what was new since it was called last */
-
-void
-ngx_http_urlstore_group_charge(ngx_http_urlstore_batch_t *batch)
-{
-    ngx_uint_t  n;
-
-    if (batch->action == NGX_HTTP_URLSTORE_ADD && batch->conf->quota) {
-        n = batch->answers.counts[US_ANSWER_NEW] - batch->free;
-        ngx_http_urlstore_quota_charge(batch->ctx->r, n - batch->charged);
-        batch->charged = n;
-    }
-}
-
-
 /*
  * The groups of a request that is ended.  Entries of the first one that the
  * store has changed count as processed; URLs that it has added are new to no
- * other request, so they are counted, too.
+ * other request, so they are counted, and charged, too.
  */
 
 void
@@ -873,6 +877,8 @@ ngx_http_urlstore_group_drop(ngx_http_urlstore_batch_t *batch)
         batch->queue = g->next;
         ngx_http_urlstore_group_free(g);
     }
+
+    ngx_http_urlstore_group_charge(batch);
 }
 
 

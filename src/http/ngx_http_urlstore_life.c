@@ -98,13 +98,6 @@ ngx_http_urlstore_life_quiet(void *data)
 
 
 static void
-ngx_http_urlstore_life_moved(void *data)
-{
-    ngx_http_urlstore_park_wake(data);
-}
-
-
-static void
 ngx_http_urlstore_life_say(void *data, us_say_t level, const char *text)
 {
     ngx_http_urlstore_zone_t *zone = data;
@@ -143,7 +136,7 @@ ngx_http_urlstore_life_init(ngx_http_urlstore_zone_t *zone)
     l->env.pause = ngx_http_urlstore_life_pause;
     l->env.stopping = ngx_http_urlstore_life_stopping;
     l->env.quiet = ngx_http_urlstore_life_quiet;
-    l->env.moved = ngx_http_urlstore_life_moved;
+    l->env.moved = ngx_http_urlstore_park_wake;
     l->env.say = ngx_http_urlstore_life_say;
     l->env.data = zone;
 
@@ -320,8 +313,7 @@ ngx_http_urlstore_clock(ngx_http_urlstore_zone_t *zone)
     }
 
     now = ngx_time();
-    unit = us_store_revisit(zone->store);
-    us_store_time(zone->store, now);
+    unit = us_store_time(zone->store, now);
 
     if (unit == 0 || now == zone->clock) {
         return;

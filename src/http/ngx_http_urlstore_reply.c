@@ -13,7 +13,6 @@
 #include "ngx_http_urlstore_request.h"
 #include "ngx_http_urlstore_cluster.h"
 #include "../api/us_request.h"
-#include "../store/us_shard.h"
 
 
 /* the request's, which begins here; NULL: no memory */
@@ -294,21 +293,6 @@ ngx_http_urlstore_reply_output(ngx_http_urlstore_ctx_t *ctx, ngx_uint_t last)
     (void) ngx_http_urlstore_out_sent(&ctx->out);
 
     return rc == NGX_ERROR ? NGX_ERROR : NGX_OK;
-}
-
-
-void
-ngx_http_urlstore_finalize(ngx_http_request_t *r, ngx_int_t rc)
-{
-    if (rc == NGX_DONE) {
-
-        /* ngx_http_finalize_request() would begin to linger */
-
-        r->main->count--;
-        return;
-    }
-
-    ngx_http_finalize_request(r, rc);
 }
 
 

@@ -600,11 +600,26 @@ void ngx_http_urlstore_accept(ngx_http_urlstore_ctx_t *ctx, us_format_t preset);
 void ngx_http_urlstore_retry_after(ngx_http_urlstore_ctx_t *ctx,
     uint64_t seconds);
 
+
 /*
  * For the handler of an event: ends the request with its result.  NGX_DONE: it
  * goes on, with the count that was raised for that.
  */
-void ngx_http_urlstore_finalize(ngx_http_request_t *r, ngx_int_t rc);
+
+static ngx_inline void
+ngx_http_urlstore_finalize(ngx_http_request_t *r, ngx_int_t rc)
+{
+    if (rc == NGX_DONE) {
+
+        /* ngx_http_finalize_request() would begin to linger */
+
+        r->main->count--;
+        return;
+    }
+
+    ngx_http_finalize_request(r, rc);
+}
+
 
 /*
  * Sends what a producer writes to ctx->out, slice by slice, as the client

@@ -234,41 +234,43 @@ ngx_http_urlstore_park_due(ngx_http_urlstore_parked_t *w)
 
 
 void
-ngx_http_urlstore_park_wake(ngx_http_urlstore_zone_t *zone)
+ngx_http_urlstore_park_wake(void *data)
 {
-    ngx_queue_t                 *q, *next, due;
+    ngx_http_urlstore_zone_t *zone = data;
+
+    ngx_int_t                    rc;
+    ngx_queue_t                 *q, all, rest;
     ngx_http_urlstore_parked_t  *w;
 
-    /* an answer may end other requests, and park new ones */
+    /* an answer may end other requests, and park new ones, after these */
 
-    ngx_queue_init(&due);
+    ngx_queue_init(&all);
+    ngx_queue_add(&all, &zone->parked);
+    ngx_queue_init(&zone->parked);
+    ngx_queue_init(&rest);
 
-    for (q = ngx_queue_head(&zone->parked);
-         q != ngx_queue_sentinel(&zone->parked);
-         q = next)
-    {
-        next = ngx_queue_next(q);
+    while (!ngx_queue_empty(&all)) {
+        q = ngx_queue_head(&all);
         w = ngx_queue_data(q, ngx_http_urlstore_parked_t, queue);
 
-        if (ngx_http_urlstore_park_due(w) != NGX_AGAIN) {
+        rc = ngx_http_urlstore_park_due(w);
+
+        if (rc == NGX_AGAIN) {
             ngx_queue_remove(q);
-            ngx_queue_insert_tail(&due, q);
+            ngx_queue_insert_tail(&rest, q);
+            continue;
         }
-    }
-
-    while (!ngx_queue_empty(&due)) {
-        q = ngx_queue_head(&due);
-        w = ngx_queue_data(q, ngx_http_urlstore_parked_t, queue);
 
         /* a request that waits for room checks by itself if there is any */
 
-        ngx_http_urlstore_park_resume(w,
-                                      w->room
-                                      || ngx_http_urlstore_park_due(w)
-                                         == NGX_OK
-                                      ? w->handler
-                                      : ngx_http_urlstore_park_refuse);
+        ngx_http_urlstore_park_resume(w, w->room || rc == NGX_OK
+                                         ? w->handler
+                                         : ngx_http_urlstore_park_refuse);
     }
+
+    ngx_queue_add(&rest, &zone->parked);
+    ngx_queue_init(&zone->parked);
+    ngx_queue_add(&zone->parked, &rest);
 }
 
 

@@ -269,7 +269,7 @@ void ngx_http_urlstore_train(ngx_http_urlstore_zone_t *zone);
 void ngx_http_urlstore_park_init(ngx_http_urlstore_zone_t *zone);
 
 /* answers those that need not wait any more */
-void ngx_http_urlstore_park_wake(ngx_http_urlstore_zone_t *zone);
+void ngx_http_urlstore_park_wake(void *data);
 
 /* ngx_http_urlstore_rules.c */
 

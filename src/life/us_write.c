@@ -363,15 +363,18 @@ us_write(us_life_t *l)
     sh = l->sh;
 
     if (l->ending || us_acquire(&sh->lost) || l->jobs[US_ROLE_WRITER].active
-        || us_share_state(sh) != US_LIFE_READY
-        || us_share_rests(sh, US_ROLE_WRITER, us_job_now(l), US_WRITE_STALL))
+        || us_share_state(sh) != US_LIFE_READY)
     {
         return;
     }
 
-    if (!us_share_stalled(sh, US_ROLE_WRITER)
-        && us_acquire(&sh->unsettled) == 0 && l->writer.ops)
-    {
+    if (us_share_stalled(sh, US_ROLE_WRITER)) {
+
+        if (us_share_rests(sh, US_ROLE_WRITER, us_job_now(l), US_WRITE_STALL)) {
+            return;
+        }
+
+    } else if (us_acquire(&sh->unsettled) == 0 && l->writer.ops) {
         us_share_tail(sh, &tail);
 
         if (us_store_published(l->store) == tail.lsn

@@ -22,28 +22,18 @@ int
 us_store_reserve_locked(us_store_t *s, uint64_t id, const us_hashes_t *hashes,
     int new_site)
 {
-    unsigned     both;
     us_arena_t  *a;
 
     a = &s->arena;
 
     us_index_grow_locked(a, us_store_hash_all, s);
 
-    if (us_index_reserve_locked(a, hashes->url, id, 1) != 0) {
+    if (us_index_reserve_locked(a, hashes, id, new_site) != 0) {
         return -1;
     }
 
-    if (!new_site) {
-        return 0;
-    }
-
-    both = us_index_same(a, hashes->url, hashes->site);
-
-    if (us_index_reserve_locked(a, hashes->site, id, 1 + both) != 0) {
-        return -1;
-    }
-
-    return us_head(s)->flags & US_HEAD_SITES ? us_site_reserve_locked(a) : 0;
+    return new_site && us_head(s)->flags & US_HEAD_SITES
+           ? us_site_reserve_locked(a) : 0;
 }
 
 
@@ -57,7 +47,7 @@ us_store_index_locked(us_store_t *s, uint64_t id, const us_hashes_t *hashes,
     a = &s->arena;
     h = a->head;
 
-    us_index_put_locked(a, hashes->url, id);
+    us_index_put_locked(a, hashes, id, site_first == US_STORE_NO_ID);
 
     if (site_first != US_STORE_NO_ID) {
 
@@ -67,8 +57,6 @@ us_store_index_locked(us_store_t *s, uint64_t id, const us_hashes_t *hashes,
 
         return;
     }
-
-    us_index_put_locked(a, hashes->site, id);
 
     if (h->flags & US_HEAD_SITES) {
         us_site_add_locked(a, id);
@@ -235,7 +223,11 @@ us_store_add_look(us_store_t *s, us_store_item_t *items, size_t n,
     us_store_places_t   sites, urls;
 
     us_store_seen(s, items, n);
-    us_store_pick(s, items, n, older);
+    s->npicks = 0;
+
+    if (older) {
+        us_store_pick(s, items, n, older);
+    }
 
     for (i = 0, unseen = 0; i < n; i++) {
         item = &items[i];
@@ -425,7 +417,9 @@ us_store_add_group(us_store_t *s, us_store_item_t *items, size_t n,
 
 again:
 
-    next = us_store_next_id(s);
+    /* acquire: the look-ups read what was added below this id, or more */
+
+    next = us_acquire(&us_head(s)->next_id);
     unseen = us_store_add_look(s, items, n, older);
 
     if (us_store_want(s, items, n) + unseen + s->npicks == 0
@@ -494,7 +488,10 @@ again:
         us_store_pick_locked(s, items, i, older);
     }
 
-    us_store_put_locked(s, items, i);
+    if (s->nputs) {
+        us_store_put_locked(s, items, i);
+    }
+
     us_store_leave(s);
 
     for (k = 0; k < i; k++) {
@@ -570,7 +567,7 @@ us_store_add_key(us_store_t *s, us_store_item_t *items, size_t n,
         items++->status = status;
     }
 
-    return us_store_published(s);
+    return us_acquire(&us_head(s)->published);
 }
 
 

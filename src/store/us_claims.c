@@ -166,17 +166,19 @@ us_claims_set_locked(us_arena_t *a, uint64_t id, uint32_t unit)
 }
 
 
-void
-us_store_time(us_store_t *s, uint64_t now)
-{
-    s->now = now;
-}
-
-
 uint32_t
 us_store_revisit(const us_store_t *s)
 {
     return (uint32_t) us_relaxed(&us_head(s)->revisit);
+}
+
+
+uint32_t
+us_store_time(us_store_t *s, uint64_t now)
+{
+    s->now = now;
+
+    return us_store_revisit(s);
 }
 
 
@@ -359,9 +361,7 @@ us_store_pick(us_store_t *s, us_store_item_t *items, size_t n,
 {
     size_t  i;
 
-    s->npicks = 0;
-
-    if (older == 0 || us_store_due(s, items, n, older) == 0) {
+    if (us_store_due(s, items, n, older) == 0) {
         return;
     }
 

@@ -305,49 +305,6 @@ us_index_next(const us_arena_t *a, us_probe_t *p, uint64_t *id)
 
 
 int
-us_index_stale(const us_arena_t *a, const us_probe_t *p)
-{
-    uint64_t  n;
-
-    /*
-     * The order of the three loads, each of them an acquire, is that of the
-     * proof at the top of this file.  Were the header looked at before the
-     * directory, the leaf could be freed and given back to the same place of
-     * the directory between the two, and nobody would notice.  None of the
-     * loads of the leaf's words moves below either: each is an acquire, or
-     * stands before the fence of us_leaf_matches().
-     */
-
-    n = us_acquire(&a->head->leaves);
-
-    if (n != p->leaves && us_leaf_number(n, p->path) != p->leaf) {
-        return 1;
-    }
-
-    if (us_directory_get(a, p->leaf) != p->address) {
-        return 1;
-    }
-
-    return p->words && (us_acquire(p->words) ^ p->header) >> 32 != 0;
-}
-
-
-void
-us_index_enter(us_arena_t *a)
-{
-    unsigned  i;
-
-    for (i = 0; i < US_STAGED; i++) {
-        if (a->head->staged[i]) {
-            us_leaf_free_locked(a, a->head->staged[i]);
-            us_intend_locked(a, &a->head->staged[i], 0);
-            us_commit_locked(a);
-        }
-    }
-}
-
-
-int
 us_directory_extend_locked(us_arena_t *a, uint64_t leaf)
 {
     uint32_t   *entry;
@@ -531,9 +488,10 @@ us_index_grow_locked(us_arena_t *a, us_index_hash_pt hash, void *data)
 }
 
 
-int
-us_index_reserve_locked(us_arena_t *a, uint64_t hash, uint64_t id,
-    unsigned more)
+/* room for so many more entries of this hash */
+
+static int
+us_index_room_locked(us_arena_t *a, uint64_t hash, uint64_t id, unsigned more)
 {
     uint32_t     address, larger;
     uint64_t     leaf;
@@ -572,18 +530,100 @@ us_index_reserve_locked(us_arena_t *a, uint64_t hash, uint64_t id,
 
 
 int
-us_index_same(const us_arena_t *a, uint64_t h1, uint64_t h2)
+us_index_reserve_locked(us_arena_t *a, const us_hashes_t *hashes, uint64_t id,
+    int both)
 {
     uint64_t  n;
+    unsigned  same;
+
+    if (us_index_room_locked(a, hashes->url, id, 1) != 0) {
+        return -1;
+    }
+
+    if (!both) {
+        return 0;
+    }
 
     n = a->head->leaves;
+    same = us_leaf_number(n, us_path(hashes->url))
+           == us_leaf_number(n, us_path(hashes->site));
 
-    return us_leaf_number(n, us_path(h1)) == us_leaf_number(n, us_path(h2));
+    return us_index_room_locked(a, hashes->site, id, 1 + same);
 }
 
 
-void
-us_index_put_locked(us_arena_t *a, uint64_t hash, uint64_t id)
+static void
+us_packed_set(uint64_t *words, unsigned at, unsigned n, uint64_t v)
+{
+    unsigned  shift;
+    uint64_t  mask;
+
+    words += at / 64;
+    shift = at % 64;
+    mask = ((uint64_t) 1 << n) - 1;
+
+    /*
+     * Release, here and wherever a word of a leaf is written: if the leaf was
+     * freed, a reader that sees the new word must find the header changed
+     * when it looks again.  Bits of other slots in the word stay as they are.
+     */
+
+    us_release(words, (us_relaxed(words) & ~(mask << shift)) | v << shift);
+
+    if (shift + n > 64) {
+        words++;
+        us_release(words, (us_relaxed(words) & ~(mask >> (64 - shift)))
+                          | v >> (64 - shift));
+    }
+}
+
+
+/*
+ * Writes slot i, past the leaf's count; the slots before it use so many high
+ * bits.
+ */
+
+static void
+us_slot_write(uint64_t *w, const us_leaf_t *l, unsigned i,
+    const us_entry_t *e, unsigned used)
+{
+    unsigned  at, word, width;
+    uint64_t  low;
+
+    us_packed_set(w + 1, i * 8, 8, e->fingerprint);
+
+    width = l->low + l->split;
+    low = e->id & (((uint64_t) 1 << l->low) - 1);
+
+    us_packed_set(w + l->packed, i * width, width,
+                  (uint64_t) e->split << l->low | low);
+
+    /*
+     * Ones past those in use were left by a killed writer.  It wrote an id not
+     * above this one to this slot, so its one is not past this one.
+     */
+
+    at = (e->id >> l->low) + i;
+    w += l->high;
+
+    for (word = used / 64; word <= at / 64; word++) {
+        low = 0;
+
+        if (word == used / 64) {
+            low = us_relaxed(&w[word]) & (((uint64_t) 1 << used % 64) - 1);
+        }
+
+        if (word == at / 64) {
+            low |= (uint64_t) 1 << at % 64;
+        }
+
+        us_release(&w[word], low);
+    }
+}
+
+
+static void
+us_index_entry_locked(us_arena_t *a, uint64_t hash, uint64_t id)
 {
     unsigned     used;
     uint64_t     leaf, path, *w;
@@ -610,6 +650,18 @@ us_index_put_locked(us_arena_t *a, uint64_t hash, uint64_t id)
 
     us_intend_locked(a, &a->head->entries,
                      us_intended(a, &a->head->entries) + 1);
+}
+
+
+void
+us_index_put_locked(us_arena_t *a, const us_hashes_t *hashes, uint64_t id,
+    int both)
+{
+    us_index_entry_locked(a, hashes->url, id);
+
+    if (both) {
+        us_index_entry_locked(a, hashes->site, id);
+    }
 }
 
 

@@ -54,7 +54,6 @@ typedef struct {
  */
 void us_index_start(const us_arena_t *a, us_probe_t *p, uint64_t hash);
 int us_index_next(const us_arena_t *a, us_probe_t *p, uint64_t *id);
-int us_index_stale(const us_arena_t *a, const us_probe_t *p);
 
 void us_index_aim(const us_arena_t *a, us_probe_t *p, uint64_t hash);
 void us_index_reach(const us_arena_t *a, us_probe_t *p);
@@ -89,21 +88,16 @@ typedef void (*us_index_hash_pt)(void *data, const uint64_t *ids, unsigned n,
 /* splits one leaf, if it is time; that there is no room for it does no harm */
 void us_index_grow_locked(us_arena_t *a, us_index_hash_pt hash, void *data);
 
-/* makes room for n more entries of this hash, none of which is above id */
-int us_index_reserve_locked(us_arena_t *a, uint64_t hash, uint64_t id,
-    unsigned n);
-
-/* whether two hashes have the same leaf */
-int us_index_same(const us_arena_t *a, uint64_t h1, uint64_t h2);
-
-/* after us_arena_enter(): frees the leaves that a killed writer had staged */
-void us_index_enter(us_arena_t *a);
+/* room for entries of the URL, and of the site, of id or of one below it */
+int us_index_reserve_locked(us_arena_t *a, const us_hashes_t *hashes,
+    uint64_t id, int both);
 
 
 /* Under the lock: intends; the caller commits. */
 
 /* after us_index_reserve_locked(); no id in the index is above this one */
-void us_index_put_locked(us_arena_t *a, uint64_t hash, uint64_t id);
+void us_index_put_locked(us_arena_t *a, const us_hashes_t *hashes, uint64_t id,
+    int both);
 
 /*
  * Forgetting the entry of a deleted URL: first, nothing intended, a copy of its
@@ -209,6 +203,51 @@ us_directory_get(const us_arena_t *a, uint64_t leaf)
      */
 
     return word ? __atomic_load_n(word, __ATOMIC_ACQUIRE) : 0;
+}
+
+
+static inline int
+us_index_stale(const us_arena_t *a, const us_probe_t *p)
+{
+    uint64_t  n;
+
+    /*
+     * The order of the three loads, each of them an acquire, is that of the
+     * proof at the top of us_index.c.  Were the header looked at before the
+     * directory, the leaf could be freed and given back to the same place of
+     * the directory between the two, and nobody would notice.  None of the
+     * loads of the leaf's words moves below either: each is an acquire, or
+     * stands before the fence of us_leaf_matches().
+     */
+
+    n = us_acquire(&a->head->leaves);
+
+    if (n != p->leaves && us_leaf_number(n, p->path) != p->leaf) {
+        return 1;
+    }
+
+    if (us_directory_get(a, p->leaf) != p->address) {
+        return 1;
+    }
+
+    return p->words && (us_acquire(p->words) ^ p->header) >> 32 != 0;
+}
+
+
+/* after us_arena_enter(): frees the leaves that a killed writer had staged */
+
+static inline void
+us_index_enter(us_arena_t *a)
+{
+    unsigned  i;
+
+    for (i = 0; i < US_STAGED; i++) {
+        if (a->head->staged[i]) {
+            us_leaf_free_locked(a, a->head->staged[i]);
+            us_intend_locked(a, &a->head->staged[i], 0);
+            us_commit_locked(a);
+        }
+    }
 }
 
 

@@ -31,32 +31,6 @@
 #define US_LEAF_SLACK   3
 
 
-static inline void
-us_packed_set(uint64_t *words, unsigned at, unsigned n, uint64_t v)
-{
-    unsigned  shift;
-    uint64_t  mask;
-
-    words += at / 64;
-    shift = at % 64;
-    mask = ((uint64_t) 1 << n) - 1;
-
-    /*
-     * Release, here and wherever a word of a leaf is written: if the leaf was
-     * freed, a reader that sees the new word must find the header changed
-     * when it looks again.  Bits of other slots in the word stay as they are.
-     */
-
-    us_release(words, (us_relaxed(words) & ~(mask << shift)) | v << shift);
-
-    if (shift + n > 64) {
-        words++;
-        us_release(words, (us_relaxed(words) & ~(mask >> (64 - shift)))
-                          | v >> (64 - shift));
-    }
-}
-
-
 unsigned
 us_leaf_entries(const uint64_t *w, unsigned n, const us_leaf_t *leaf,
     us_entry_t *e)
@@ -109,47 +83,6 @@ us_leaf_read(const us_arena_t *a, uint32_t address, us_entry_t *e,
     *leaf = us_leaf(us_relaxed(w));
 
     return us_leaf_entries(w, us_leaf_words(a, leaf), leaf, e);
-}
-
-
-unsigned
-us_slot_write(uint64_t *w, const us_leaf_t *l, unsigned i,
-    const us_entry_t *e, unsigned used)
-{
-    unsigned  at, word, width;
-    uint64_t  low;
-
-    us_packed_set(w + 1, i * 8, 8, e->fingerprint);
-
-    width = l->low + l->split;
-    low = e->id & (((uint64_t) 1 << l->low) - 1);
-
-    us_packed_set(w + l->packed, i * width, width,
-                  (uint64_t) e->split << l->low | low);
-
-    /*
-     * Ones past those in use were left by a killed writer.  It wrote an id not
-     * above this one to this slot, so its one is not past this one.
-     */
-
-    at = (e->id >> l->low) + i;
-    w += l->high;
-
-    for (word = used / 64; word <= at / 64; word++) {
-        low = 0;
-
-        if (word == used / 64) {
-            low = us_relaxed(&w[word]) & (((uint64_t) 1 << used % 64) - 1);
-        }
-
-        if (word == at / 64) {
-            low |= (uint64_t) 1 << at % 64;
-        }
-
-        us_release(&w[word], low);
-    }
-
-    return at + 1;
 }
 
 

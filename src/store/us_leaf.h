@@ -305,13 +305,6 @@ unsigned us_leaf_read(const us_arena_t *a, uint32_t address, us_entry_t *e,
     us_leaf_t *leaf);
 
 /*
- * Writes slot i, past the leaf's count or in a staged leaf; the slots before it
- * use so many high bits.  Returns how many high bits are used then.
- */
-unsigned us_slot_write(uint64_t *w, const us_leaf_t *l, unsigned i,
-    const us_entry_t *e, unsigned used);
-
-/*
  * The smallest leaf for n entries, the highest of which is id: sets low and
  * size of l, which has its split bits.  -1: there is none.
  */

@@ -368,10 +368,6 @@ us_store_put_locked(us_store_t *s, us_store_item_t *items, size_t n)
     unsigned       at[US_STORE_GROUP];
     us_set_run_t   runs[US_STORE_GROUP];
 
-    if (s->nputs == 0) {
-        return;
-    }
-
     s->nputs = 0;
 
     for (i = 0; i < n; i++) {

@@ -170,7 +170,8 @@ uint64_t us_store_add(us_store_t *s, us_store_item_t *items, size_t n);
  *
  * us_store_time() gives the handle the time of the calls that follow, in
  * seconds since 1970; before that, nothing is claimed.  A store whose clock has
- * seen a later time keeps to that.
+ * seen a later time keeps to that.  It returns the unit of claims in seconds; 0
+ * if the store keeps none.
  *
  * us_store_add_older() is us_store_add(), which answers US_DUE for a known URL
  * whose claim is older than so many units, at most US_STORE_OLDER_MAX, and
@@ -187,7 +188,7 @@ uint64_t us_store_add(us_store_t *s, us_store_item_t *items, size_t n);
  * nothing, and returns their number; us_store_times() fills in `claimed` of
  * US_SEEN.
  */
-void us_store_time(us_store_t *s, uint64_t now);
+uint32_t us_store_time(us_store_t *s, uint64_t now);
 uint64_t us_store_add_older(us_store_t *s, us_store_item_t *items, size_t n,
     uint32_t older);
 size_t us_store_due(us_store_t *s, us_store_item_t *items, size_t n,

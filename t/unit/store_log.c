@@ -386,20 +386,9 @@ insert(us_arena_t *a, uint64_t id, int site)
     hashes(NULL, &id, 1, &h);
     us_index_grow_locked(a, hashes, NULL);
 
-    assert_int_equal(us_index_reserve_locked(a, h.url, id, 1), 0);
+    assert_int_equal(us_index_reserve_locked(a, &h, id, site), 0);
 
-    if (site) {
-        assert_int_equal(us_index_reserve_locked(a, h.site, id,
-                                                 1 + us_index_same(a, h.url,
-                                                                   h.site)), 0);
-    }
-
-    us_index_put_locked(a, h.url, id);
-
-    if (site) {
-        us_index_put_locked(a, h.site, id);
-    }
-
+    us_index_put_locked(a, &h, id, site);
     us_commit_locked(a);
 }
 
@@ -515,11 +504,11 @@ index_full(void **state)
         hashes(NULL, &n, 1, &h);
         us_index_grow_locked(&a, hashes, NULL);
 
-        if (us_index_reserve_locked(&a, h.url, n, 1) != 0) {
+        if (us_index_reserve_locked(&a, &h, n, 0) != 0) {
             break;
         }
 
-        us_index_put_locked(&a, h.url, n);
+        us_index_put_locked(&a, &h, n, 0);
         us_commit_locked(&a);
     }
 
@@ -548,15 +537,16 @@ index_one_leaf(void **state)
     void        *mem;
     uint64_t     id;
     us_arena_t   a;
+    us_hashes_t  five = { .url = 5 };
 
     mem = zone_map(&a, 4 << 20);
 
     for (id = 0; id < 1000; id++) {
-        if (us_index_reserve_locked(&a, 5, id, 1) != 0) {
+        if (us_index_reserve_locked(&a, &five, id, 0) != 0) {
             break;
         }
 
-        us_index_put_locked(&a, 5, id);
+        us_index_put_locked(&a, &five, id, 0);
         us_commit_locked(&a);
     }
 
