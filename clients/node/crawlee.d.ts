@@ -7,7 +7,15 @@ export interface Left {
 }
 
 export interface ShareOptions {
-    /** The mark of pages that are done ("visited"); "": none is set. */
+    /**
+     * The name of a set: what this crawl has seen, instead of all crawls.  It
+     * is made if it is not there.
+     */
+    set?: string;
+    /**
+     * The mark of pages that are done ("visited", with a set another set: its
+     * name and ".done"); "": none is set.
+     */
     mark?: string;
 }
 

@@ -9,6 +9,7 @@
 // added to a queue goes to the store first, in one request; the queue gets
 // what is new.  A page is marked in the store when it has been handled.  A
 // crawler that is killed leaves pages without the mark, which left() lists.
+// With a set, "new" is what is new to it, and the mark is another set.
 //
 //     page fetched -> links in the store -> links in the queue -> page marked
 //
@@ -20,30 +21,86 @@ const KEY = "urlstore:";
 const FLUSH_AFTER = 1000;       // ms that a page waits for its mark, at most
 const FLUSH_AT = 500;           // ... unless so many wait
 const FAILED = 5;               // RequestState.ERROR_HANDLER
+const LEFT = 500;               // pages that are looked for at a time
 
 
 class Shared {
     #store;
+    #set;
     #mark;
+    #made;                      // a promise: the sets are made
     #handled = [];              // URLs that wait for their mark
     #owed = new Set();          // URLs that are new, and no queue took
     #timer = null;
 
-    constructor(store, mark) {
+    constructor(store, { set, mark = done(set) }) {
         this.#store = store;
+        this.#set = set;
         this.#mark = mark;
+    }
+
+    // Makes the sets of the crawl.  That of what is done does not outlive the
+    // other one: pages that are new to a new set are not done.
+
+    begin() {
+        this.#made ??= this.#make().catch((e) => {
+            this.#made = undefined;
+            throw e;
+        });
+
+        return this.#made;
+    }
+
+    async #make() {
+        if (this.#set === undefined) {
+            return;
+        }
+
+        const made = await this.#store.makeSet(this.#set);
+
+        if (this.#mark === done(this.#set)) {
+            if (made) {
+                await this.#store.dropSet(this.#mark);
+            }
+
+            await this.#store.makeSet(this.#mark);
+        }
     }
 
     // The stored pages without the mark, as requests.
 
     async *left() {
-        for await (const { url } of this.#store.feed(0,
-            { mark: `!${this.#mark}` }))
+        let part = [];
+
+        await this.begin();
+
+        for await (const { url } of this.#store.feed(0, this.#set === undefined
+            ? { mark: `!${this.#mark}` } : { set: this.#set }))
         {
             if (url !== null) {
-                yield { url, uniqueKey: KEY + url };
+                part.push({ url, uniqueKey: KEY + url });
+            }
+
+            if (part.length === LEFT) {
+                yield* await this.#undone(part);
+                part = [];
             }
         }
+
+        yield* await this.#undone(part);
+    }
+
+    // Of pages of a set, those that are not done.
+
+    async #undone(pages) {
+        if (this.#set === undefined) {
+            return pages;
+        }
+
+        const { items } = await this.#store.seenAll(
+            pages.map(({ url }) => url), null, { set: this.#mark });
+
+        return pages.filter((_, at) => items[at].status !== "seen");
     }
 
     async add(queue, requests, options) {
@@ -99,9 +156,11 @@ class Shared {
         const asked = requests.filter(plain);
         const keys = new Map(requests.map((r) => [r, r.uniqueKey]));
 
+        await this.begin();
+
         try {
             for (const item of await this.#store.addAll(
-                asked.map(({ url }) => url)))
+                asked.map(({ url }) => url), null, { set: this.#set }))
             {
                 const key = KEY + item.url;
 
@@ -173,6 +232,13 @@ class Shared {
 }
 
 
+// the mark of pages that are done
+
+function done(set) {
+    return set === undefined ? "visited" : `${set}.done`;
+}
+
+
 // whether the URL says all of a request
 
 function plain({ url, uniqueKey, method, payload, constructor }) {
@@ -195,8 +261,8 @@ function overlaid(object, methods) {
 }
 
 
-function share(client, store, { mark = "visited" } = {}) {
-    const shared = new Shared(store, mark);
+function share(client, store, options = {}) {
+    const shared = new Shared(store, options);
 
     return overlaid(client, {
         left: () => shared.left(),

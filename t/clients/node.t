@@ -27,7 +27,7 @@ is($tsc, '', 'the types, and the recipe for Crawlee by them');
 
 sub crawlee
 {
-    my ($port) = @_;
+    my ($port, @set) = @_;
 
     my $pid = fork() // die "fork: $!";
 
@@ -39,7 +39,7 @@ sub crawlee
     $ENV{CRAWLEE_MEMORY_MBYTES} = 1024;
     chdir $dir;
     exec 'node', 'crawlee.mjs', "http://127.0.0.1:$port", $site->urls->[0],
-        $site->proxy or POSIX::_exit(127);
+        $site->proxy, @set or POSIX::_exit(127);
 }
 
 
@@ -67,6 +67,15 @@ is((grep { $_ > 1 } values %$got), 0, '... once');
 is($t->get("/one$left")->{body}, '', '... and all are marked');
 ok(ends(crawlee("$port/one")), 'a second time');
 is(scalar %{ $site->fetched->{all} }, 0, '... fetches nothing');
+ok(ends(crawlee("$port/one", 'tuesday')), 'with a set')
+    or diag(slurp("$dir/crawlee.out"));
+$got = $site->fetched->{all};
+is(join(' ', $site->missing($got)), '', '... it fetches each page again');
+is((grep { $_ > 1 } values %$got), 0, '... once');
+is(scalar(() = $t->get("/one/urls?set=$_&limit=1000")->{body} =~ /^\d/mg), 100,
+    "... and all are in $_") for 'tuesday', 'tuesday.done';
+ok(ends(crawlee("$port/one", 'tuesday')), '... a second time');
+is(scalar %{ $site->fetched->{all} }, 0, '... nothing');
 
 
 # the adapter, over queues that refuse, and stores whose answers get lost
@@ -118,3 +127,54 @@ is(`cd $dir && node adapter.mjs http://127.0.0.1:$port/two 1 2>&1`,
     . 'caller\'s own passes; after a lost answer all pass');
 is(`cd $dir && node adapter.mjs http://127.0.0.1:$port/three 0 2>&1`,
     "${said}lost\n", '... after a refusal none');
+
+
+# the adapter with a set, one of whose name was dropped without its .done
+
+spew("$dir/set.mjs", <<'END');
+import { Request } from "@crawlee/cheerio";
+import { Store } from "urlstore";
+import { share } from "urlstore/crawlee";
+
+const store = new Store(process.argv[2]);
+const queued = [];
+const queue = {
+    async batchAddRequests(requests) {
+        queued.push(...requests.map((r) => r.uniqueKey));
+        return { unprocessedRequests: [], processedRequests: requests.map((r) =>
+            ({ uniqueKey: r.uniqueKey, requestId: "x", wasAlreadyPresent: false,
+                wasAlreadyHandled: false })) };
+    },
+    async updateRequest() { }
+};
+const urls = ["http://q.test/a/", "http://q.test/b", "http://q.test/c"];
+const left = async (client) => {
+    const keys = [];
+    for await (const { uniqueKey } of client.left()) {
+        keys.push(uniqueKey);
+    }
+    return keys.join(" ");
+};
+
+await store.addAll([...urls, "http://q.test/other"]);
+await store.makeSet("q.done");
+await store.putIn("q.done", [urls[1]]);
+
+const client = share({ requestQueue: () => queue }, store, { set: "q" });
+const shared = client.requestQueue();
+
+await shared.batchAddRequests(urls.map((url) => new Request({ url })));
+await shared.batchAddRequests(urls.map((url) => new Request({ url })));
+console.log(queued.join(" "));
+await shared.updateRequest({ uniqueKey: queued[0], handledAt: "now" });
+await client.teardown();
+console.log(await left(client));
+console.log(await left(share({}, store, { set: "q" })));
+store.close();
+END
+
+my @keys = map { "urlstore:http://q.test/$_" } qw(a/ b c);
+
+is(`cd $dir && node set.mjs http://127.0.0.1:$port/two 2>&1`,
+    "@keys\n@keys[1, 2]\n@keys[1, 2]\n",
+    'with a set: what is new to it, and what of it is not done');

@@ -44,14 +44,19 @@ async def main():
         links = ["http://c.test/", "http://www.C.test/#x", "http://c.test/2"]
         for link in links:                  # link_discovery() awaits each
             print(await asyncio.gather(filter_.apply(link)))
+        filter_ = Filter(store, set="second")
+        print([await filter_.apply(link) for link in links])
     async with AsyncStore("http://127.0.0.1:1", patience=0) as none:
         print(await Filter(none).apply("http://c.test/"))
+        print(await Filter(none, set="second").apply("http://c.test/"))
 
 asyncio.run(main())
 END
 [True]
 [False]
 [True]
+[True, False, True]
+True
 True
 OUT
 
@@ -141,6 +146,24 @@ async def main():
         print(await queue.is_finished())
         print([r.unique_key async for r in shared.left()])
 
+        # with a set, and what is done in a set of the name that was dropped
+        await store.add("http://p.test/other")
+        await store.make_set("q.done")
+        await store.put_in("q.done", ["http://p.test/b"])
+        memory = Memory()
+        shared = Shared(memory, store, set="q")
+        queue = await shared.create_rq_client(name="q")
+        await queue.add_batch_of_requests(batch[:3])
+        print(*sorted(memory.queued))
+        answer = await queue.add_batch_of_requests(batch[:3])
+        print([r.was_already_present for r in answer.processed_requests])
+        await queue.mark_request_as_handled(
+            memory.queued["urlstore:http://p.test/a"])
+        await shared.flush()
+        print([r.unique_key async for r in shared.left()])
+        again = Shared(memory, store, set="q")
+        print([r.unique_key async for r in again.left()])
+
 asyncio.run(main())
 END
 
@@ -152,6 +175,11 @@ http://p.test/c own urlstore:http://p.test/a urlstore:http://p.test/b
 [True, True, True]
 True
 ['urlstore:http://p.test/b']
+urlstore:http://p.test/a urlstore:http://p.test/b
+[True, True, True]
+['urlstore:http://p.test/b']
+['urlstore:http://p.test/b']
 OUT
-is($t->get('/b/urls?mark=visited')->{body}, "0\thttp://p.test/a\n",
-    '... marks what it handled, and not what failed');
+is($t->get("/b/urls?mark=$_")->{body}, "0\thttp://p.test/a\n",
+    "... marks what it handled, and not what failed: $_")
+    for qw(visited q.done);

@@ -33,7 +33,7 @@ END {
 
 sub start
 {
-    my ($store) = @_;
+    my ($store, @options) = @_;
 
     my $port = UrlStore::Test::free_port();
     my $pid = fork() // die "fork: $!";
@@ -42,7 +42,7 @@ sub start
         @pids = ();
         $ENV{PYTHONPATH} = "$UrlStore::Test::TOP/clients/python";
         exec '/usr/bin/python3', '-B', '-m', 'urlstore.seencheck', '--listen',
-            "127.0.0.1:$port", "http://127.0.0.1:$store"
+            "127.0.0.1:$port", @options, "http://127.0.0.1:$store"
             or POSIX::_exit(127);
     }
 
@@ -101,6 +101,14 @@ is($r->{status}, 204, 'another spelling of one that is known');
 
 $r = seencheck('[]');
 is($r->{status}, 204, 'no URL: 204');
+
+{
+    local $zeno = start($t->port, '--set', 'zeno');
+
+    is(seencheck("[$a,$b]")->{body}, "[$a,$b]",
+        'with a set: what is stored is new to it');
+    is(seencheck("[$a,$b]")->{status}, 204, '... once');
+}
 
 my $d = element('http://example.com/d', 'asset');
 gzip(\"[$d]", \(my $packed));

@@ -11,6 +11,9 @@ to a queue goes to the store first, in one request; the queue gets what is
 new.  A page is marked in the store when it has been handled; left() lists
 those without the mark, which a killed crawler has left.
 
+Shared(..., set="crawl-7") asks for what is new to a set, which it makes: a
+crawl with another set begins fresh, crawlers with the same one share it.
+
 Requests that the store has answered have KEY and the canonical URL as their
 unique_key.  Requests with a body, another method, or a unique_key of the
 caller's own pass.
@@ -18,16 +21,19 @@ caller's own pass.
 
 from __future__ import annotations
 
+import builtins
 import logging
 from typing import Any, AsyncIterator, Dict, List, Optional, Sequence, Set
 
 from .aio import AsyncStore
 from .errors import UrlStoreError
+from .values import Entry
 
 logger = logging.getLogger(__name__)
 
 KEY = "urlstore:"
 FLUSH_AT = 100              # pages that wait for their mark
+LEFT = 500                  # pages that are looked for at a time
 FAILED = (5, 6)             # RequestState.ERROR_HANDLER, ERROR
 
 
@@ -94,15 +100,25 @@ class Queue:
 
 
 class Shared:
-    """A StorageClient over another one; mark="" marks nothing."""
+    """A StorageClient over another one.
+
+    mark   of pages that are done ("visited", with a set its name and ".done",
+           which is another set); "" marks nothing
+    set    the name of a set: what this crawl has seen
+    """
 
     def __init__(self, client: Any, store: AsyncStore,
-                 mark: str = "visited") -> None:
+                 mark: Optional[str] = None,
+                 set: Optional[str] = None) -> None:
         self._client = client
         self._store = store
-        self._mark = mark
+        self._set = set
+        done = "visited" if set is None else f"{set}.done"
+        self._mark = done if mark is None else mark
+        self._done = done if self._mark == done else None
+        self._ready = set is None
         self.handled: List[str] = []
-        self.owed: Set[str] = set()     # keys that are new, and in no queue
+        self.owed: Set[str] = builtins.set()    # keys that no queue took
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._client, name)
@@ -117,19 +133,39 @@ class Shared:
     async def left(self) -> AsyncIterator[Any]:
         """The stored pages without the mark, as requests."""
         from crawlee import Request
-        async for entry in self._store.feed(mark=f"!{self._mark}"):
+        await self.begin()
+        if self._set is None:
+            entries = self._store.feed(mark=f"!{self._mark}")
+        else:
+            entries = self._left(self._set)
+        async for entry in entries:
             if entry.url is not None:
                 yield Request.from_url(entry.url,
                                        unique_key=KEY + entry.url)
+
+    async def _left(self, set: str) -> AsyncIterator[Entry]:
+        place, more = {"from": "0"}, True
+        while more:
+            entries, place, more = await self._store._run(
+                self._store._core.left(place, set, self._mark, LEFT))
+            for entry in entries:
+                yield entry
+
+    async def begin(self) -> None:
+        if self._set is not None and not self._ready:
+            await self._store._run(
+                self._store._core.begin(self._set, self._done))
+            self._ready = True
 
     async def judge(self, requests: Sequence[Any]) -> List[Optional[str]]:
         """The key of each request in the queue, or None.  After a lost answer
         all pass: some pages are fetched twice, none is lost."""
         keys: List[Optional[str]] = [r.unique_key for r in requests]
         asked = [n for n, r in enumerate(requests) if plain(r)]
+        await self.begin()
         try:
             items = await self._store.add_all(
-                [requests[n].url for n in asked])
+                [requests[n].url for n in asked], set=self._set)
         except UrlStoreError as e:
             if not e.unsure:
                 raise

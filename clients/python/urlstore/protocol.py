@@ -435,6 +435,16 @@ class Core:
             lambda reply: reply.status == 201)
         return made or lost
 
+    def begin(self, set: str, done: Optional[str]) -> Call[None]:
+        """Makes the set of a crawl, and that of its pages that are done.
+        The second one does not outlive the first: pages that are new to a
+        new set are not done."""
+        made = yield from self.make_set(set)
+        if done:
+            if made:
+                yield from self.drop_set(done)
+            yield from self.make_set(done)
+
     def drop_set(self, name: str) -> Call[None]:
         try:
             yield from self.exchange("DELETE", below("/set", name), {}, None,

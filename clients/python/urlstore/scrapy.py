@@ -107,8 +107,9 @@ class Shared:
         self.set: Optional[str] = get("URLSTORE_SET")
         if self.set:
             self.set = self.set.replace("%(name)s", spider.name)
-        self._done = f"{self.set}.done" if self.set else "visited"
-        self.mark: str = get("URLSTORE_MARK", self._done)
+        done = f"{self.set}.done" if self.set else "visited"
+        self.mark: str = get("URLSTORE_MARK", done)
+        self._done = done if self.mark == done else None
         self.older: Optional[str] = get("URLSTORE_OLDER")
         self.lease: Optional[str] = get("URLSTORE_LEASE")
         if self.set and (self.older or self.lease):
@@ -128,15 +129,9 @@ class Shared:
         self.make_sets()
 
     def make_sets(self) -> None:
-        """What is done in a crawl does not outlive what it has seen: pages
-        that are new to a new set are not done."""
-        if not self.set:
-            return
-        with self.client(START_PATIENCE) as store:
-            if store.make_set(self.set) and self.mark == self._done:
-                store.drop_set(self._done)
-            if self.mark == self._done:
-                store.make_set(self._done)
+        if self.set:
+            with self.client(START_PATIENCE) as store:
+                store._run(store._core.begin(self.set, self._done))
 
     def drop_sets(self) -> None:
         """The crawl is over; or it begins, if nothing was asked yet."""
@@ -144,7 +139,7 @@ class Shared:
             return
         with self.client(START_PATIENCE) as store:
             store.drop_set(self.set)
-            if self.mark == self._done:
+            if self._done is not None:
                 store.drop_set(self._done)
         if not self.used:
             self.make_sets()

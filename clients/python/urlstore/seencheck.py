@@ -128,8 +128,10 @@ class Seen:
     one that asks for it, or it would be lost.  As long as that is under way,
     any of its URLs may be one of them."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, set_: Optional[str] = None) -> None:
         self._store = store
+        self._set = set_
+        self._ready = set_ is None
         self._pool = ThreadPoolExecutor(THREADS)
         self._lock = Lock()
         self._owed: Dict[str, None] = {}
@@ -138,7 +140,7 @@ class Seen:
     def unseen(self, asked: List[Element]) -> List[Element]:
         """Adds what is new.  What the store cannot hold counts as unseen, or
         it would be lost; what a rule of the store rejects, as seen."""
-        work = self._pool.submit(self._store.add_all,
+        work = self._pool.submit(self._add,
                                  [element.value for element in asked])
         try:
             items = work.result(PATIENCE)
@@ -156,6 +158,12 @@ class Seen:
             return [element for element, item in zip(asked, items)
                     if item.status not in ("seen", "rejected") or item.unsure
                     or self._pay(element.value)]
+
+    def _add(self, values: List[str]) -> Batch:
+        if self._set is not None and not self._ready:
+            self._store.make_set(self._set)
+            self._ready = True
+        return self._store.add_all(values, set=self._set)
 
     def _pay(self, value: str) -> bool:
         """Whether it is owed, to one who asks."""
@@ -281,9 +289,9 @@ def inflated(body: bytes) -> bytes:
     return text
 
 
-def server(host: str, port: int, store: Store) -> ThreadingHTTPServer:
+def server(host: str, port: int, seen: Seen) -> ThreadingHTTPServer:
     """Listens; serve_forever() of it answers."""
-    handler = type("StoreHandler", (Handler,), {"seen": Seen(store)})
+    handler = type("StoreHandler", (Handler,), {"seen": seen})
     listening = ThreadingHTTPServer((host, port), handler)
     listening.daemon_threads = True
     return listening
@@ -300,6 +308,9 @@ def main() -> int:
                         help="where to listen (127.0.0.1:8087)")
     parser.add_argument("--cache", metavar="N", type=int, default=100000,
                         help="URLs kept in memory (100000)")
+    parser.add_argument("--set", metavar="NAME",
+                        help="a set: what is new to it, not to the store; "
+                        "made if it is not there")
     options = parser.parse_args()
     host, _, port = options.listen.rpartition(":")
     if not port.isdigit():
@@ -307,7 +318,8 @@ def main() -> int:
     store = Store(options.store, patience=PATIENCE, timeout=PATIENCE,
                   cache=options.cache)
     try:
-        server(host.strip("[]"), int(port), store).serve_forever()
+        server(host.strip("[]"), int(port),
+               Seen(store, options.set)).serve_forever()
     except KeyboardInterrupt:
         pass
     return 0
