@@ -4,11 +4,9 @@
 # and within a room no files depend on each other in a circle.
 #
 # A file depends on those it includes, and on those that define the functions
-# it calls (nm).  X.c and X.h count as one file.  A public header counts as a
-# file of its own, and its room may call what it declares, as everybody else
-# does.  The header of several files, which share an X_private.h, counts as a
-# file of its own as well.  So does each header of src/http, where several files
-# share one.
+# it calls (nm).  X.c and X.h count as one file.  The header of several files,
+# which share an X_private.h, counts as a file of its own.  So does each header
+# of src/http, where several files share one.
 
 use strict;
 use warnings;
@@ -21,33 +19,16 @@ chdir abs_path(dirname(__FILE__) . '/..') or die $!;
 
 # from the ground up: a room may include those before it
 
-my @rooms = (
-    [ '' ],
-    [ 'url' ],
-    [ 'input' ],
-    [ 'cluster' ],
-    [ 'journal' ],
-    [ 'filter' ],
-    [ 'replog' ],
-    [ 'postgres' ],
-    [ 'zone' ],
-    [ 'codec' ],
-    [ 'store',   'us_store.h', 'us_shard.h' ],
-    [ 'life',    'us_life.h', 'us_embed.h' ],
-    [ 'api' ],
-    [ 'cli',     'us_cli.h' ],
-    [ 'http' ],
-    [ 'route' ],
-);
+my @rooms = ('', qw(url input cluster journal filter replog postgres zone codec
+    store life api cli http route));
 
 # of src/FOLDER/X.c: build/obj/FOLDER/X.o, or that of the module's build
 
 my %objects = (http => 'build/nginx/addon/http',
     route => 'build/nginx/addon/route', postgres => 'build/asan/postgres');
 
-my %floor = map { $rooms[$_][0] => $_ } 0 .. $#rooms;
+my %floor = map { $rooms[$_] => $_ } 0 .. $#rooms;
 
-my %public = map { my ($r, @h) = @$_; map { (path($r, $_) => 1) } @h } @rooms;
 my %shared = map { (s/_private\.h$/.h/r => 1) } glob 'src/*/*_private.h';
 
 my (%includes, @upward);
@@ -74,16 +55,13 @@ is(join(' ', grep { !m{^src/(?:http/|route/|ngx_)}
     glob 'src/*.[ch] src/*/*.[ch]'), '', 'no nginx header in the core');
 is(join("\n", @upward), '', 'no file includes one of a room above it');
 
-for my $room (map { $_->[0] } @rooms) {
+for my $room (@rooms) {
     my (%edge, %home, %uses);
 
     for my $file (grep { room($_) eq $room } keys %includes) {
         $edge{node($file)}{node($_)} = 1
             for grep { room($_) eq $room } @{$includes{$file}};
     }
-
-    my %declared = map { $_ => 1 } map { slurp($_) =~ /\b(us_\w+)/g }
-        grep { room($_) eq $room } keys %public;
 
     my $objects = $objects{$room} // (path($room) =~ s{^src}{build/obj}r);
 
@@ -95,7 +73,6 @@ for my $room (map { $_->[0] } @rooms) {
         for (split /\n/, `nm $object`) {
             my ($kind, $name) = /([A-Za-z]) (\w+)$/ or next;
 
-            next if $declared{$name};
             $home{$name} = node($file) if $kind =~ /[TDRBC]/;
             push @{$uses{node($file)}}, $name if $kind eq 'U';
         }
@@ -131,7 +108,7 @@ sub node
 {
     my ($file) = @_;
 
-    return $file if $public{$file} || $shared{$file}
+    return $file if $shared{$file}
         || $file =~ m{^src/(?:http|route)/.*\.h$};
 
     return $file =~ s/\.[ch]$//r;

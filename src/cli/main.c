@@ -1,8 +1,8 @@
 
 /*
  * urlstore COMMAND ...: finds the subcommand in the table below and runs it;
- * what subcommands share; and urlstore help: what the commands say of
- * themselves, for a terminal, as man pages, and as completions of bash and zsh.
+ * and urlstore help: what the commands say of themselves, for a terminal, as
+ * man pages, and as completions of bash and zsh.
  *
  *     us_cli_command_t --> --help, man page, completions
  */
@@ -14,11 +14,6 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
-#include <stdlib.h>
-
-
-#define US_CLI_OPTIONS  32            /* of a command, at most */
 
 
 static const us_cli_command_t  *const us_cli_commands[] = {
@@ -43,7 +38,7 @@ static const us_cli_command_t  *const us_cli_commands[] = {
 };
 
 
-const us_cli_command_t *
+static const us_cli_command_t *
 us_cli_find(const char *name)
 {
     const us_cli_command_t  *const *c;
@@ -55,206 +50,6 @@ us_cli_find(const char *name)
     }
 
     return NULL;
-}
-
-
-int
-us_cli_fail(const char *fmt, ...)
-{
-    va_list  args;
-
-    fprintf(stderr, "urlstore: ");
-
-    va_start(args, fmt);
-    (void) vfprintf(stderr, fmt, args);
-    va_end(args);
-
-    fprintf(stderr, "\n");
-
-    return US_CLI_USAGE;
-}
-
-
-int
-us_cli_failed(const char *path, const char *why)
-{
-    return us_cli_fail("\"%s\": %s", path, why);
-}
-
-
-int
-us_cli_options(const us_cli_command_t *c, int argc, char **argv, void *own,
-    int least, int most)
-{
-    int                     key;
-    char                    letters[2 * US_CLI_OPTIONS + 1], *p;
-    uint8_t                *value;
-    struct option           options[US_CLI_OPTIONS + 1], *to;
-    const us_cli_option_t  *o;
-
-    p = letters;
-    to = options;
-
-    for (o = c->options; o && o->name && to < options + US_CLI_OPTIONS; o++) {
-
-        if (o->key < US_CLI_LONG) {
-            *p++ = (char) o->key;
-
-            if (o->arg) {
-                *p++ = ':';
-            }
-        }
-
-        *to++ = (struct option) {
-            o->name, o->arg ? required_argument : no_argument, NULL, o->key
-        };
-    }
-
-    *p = '\0';
-    memset(to, 0, sizeof(struct option));
-
-    while ((key = getopt_long(argc, argv, letters, options, NULL)) != -1) {
-
-        for (o = c->options; o && o->name && o->key != key; o++) { /* void */ }
-
-        if (o == NULL || o->name == NULL) {
-            return us_cli_usage(c);
-        }
-
-        value = (uint8_t *) own + o->offset;
-
-        if (o->set == NULL) {
-            *(int *) value = 1;
-
-        } else if (o->set(o, value, optarg) != US_CLI_DONE) {
-            return us_cli_usage(c);
-        }
-    }
-
-    return argc - optind < least || (most != -1 && argc - optind > most)
-           ? us_cli_usage(c) : US_CLI_DONE;
-}
-
-
-int
-us_cli_text(const us_cli_option_t *o, void *value, const char *arg)
-{
-    *(const char **) value = arg;
-
-    return 0;
-}
-
-
-int
-us_cli_bytes(const us_cli_option_t *o, void *value, const char *arg)
-{
-    *(size_t *) value = us_cli_size(o->name, arg, 1);
-
-    return *(size_t *) value ? US_CLI_DONE : US_CLI_USAGE;
-}
-
-
-int
-us_cli_profile(const us_cli_option_t *o, void *value, const char *arg)
-{
-    *(int *) value = us_profile_parse(us_str_of(arg));
-
-    if (*(int *) value == -1) {
-        return us_cli_fail("unknown profile \"%.40s\"; use crawler, "
-                           "crawler-clean, aggressive or whatwg", arg);
-    }
-
-    return 0;
-}
-
-
-int
-us_cli_www(const us_cli_option_t *o, void *value, const char *arg)
-{
-    int  www;
-
-    www = strcmp(arg, "first") == 0 ? US_WWW_FIRST
-          : strcmp(arg, "keep") == 0 ? US_WWW_KEEP
-          : strcmp(arg, "strip") == 0 ? US_WWW_STRIP : -1;
-
-    if (www == -1) {
-        return us_cli_fail("unknown --www \"%s\"; use first, keep or strip",
-                           arg);
-    }
-
-    *(int *) value = www;
-
-    return 0;
-}
-
-
-size_t
-us_cli_size(const char *option, const char *text, size_t least)
-{
-    char                *end;
-    size_t               size;
-    unsigned             shift;
-    unsigned long long   n;
-
-    errno = 0;
-    n = strtoull(text, &end, 10);
-    shift = 0;
-
-    switch (*end) {
-    case 'k': case 'K':
-        shift = 10;
-        break;
-    case 'm': case 'M':
-        shift = 20;
-        break;
-    case 'g': case 'G':
-        shift = 30;
-        break;
-    }
-
-    end += (shift != 0);
-    size = (errno || *end || n > (SIZE_MAX >> 1) >> shift) ? 0 : n << shift;
-
-    if (size < least || !isdigit((unsigned char) *text)) {
-        fprintf(stderr, "urlstore: --%s \"%.40s\" is not a size", option,
-                text);
-
-        if (least > 1) {
-            fprintf(stderr, " of at least %zu bytes", least);
-        }
-
-        fprintf(stderr, ", such as 256m\n");
-        return 0;
-    }
-
-    return size;
-}
-
-
-double
-us_cli_count(const char *text, char **end)
-{
-    double  n;
-
-    n = isdigit((unsigned char) *text) ? strtod(text, end) : 0;
-
-    if (n == 0) {
-        *end = (char *) text;
-        return 0;
-    }
-
-    /* 50M and 5e7 are both what people write */
-
-    if (**end == 'k' || **end == 'K') {
-        n *= 1e3;
-        (*end)++;
-
-    } else if (**end == 'm' || **end == 'M') {
-        n *= 1e6;
-        (*end)++;
-    }
-
-    return n >= 1 && n <= 1e12 ? n : 0;
 }
 
 
@@ -275,18 +70,6 @@ us_cli_asks(int argc, char **argv)
 }
 
 
-int
-us_cli_output(void)
-{
-    if (ferror(stdout)) {
-        return us_cli_fail("standard output could not be written: %s",
-                           strerror(errno));
-    }
-
-    return US_CLI_DONE;
-}
-
-
 /* the exit code of a command, after all of its output was written */
 
 static int
@@ -303,46 +86,6 @@ us_cli_streams(int code)
 }
 
 
-int
-us_cli_slurp(const char *path, size_t max, us_str_t *text)
-{
-    FILE     *f;
-    size_t    n;
-    uint8_t  *p;
-
-    f = strcmp(path, "-") == 0 ? stdin : fopen(path, "re");
-
-    if (f == NULL) {
-        return us_cli_failed(path, strerror(errno));
-    }
-
-    p = malloc(max + 1);
-
-    if (p == NULL) {
-        (void) fclose(f);
-        return us_cli_failed(path, "out of memory");
-    }
-
-    errno = 0;
-    n = fread(p, 1, max + 1, f);
-
-    if (ferror(f) || n > max) {
-        (void) us_cli_failed(path, n > max ? "the file is too large"
-                                           : strerror(errno));
-        (void) fclose(f);
-        free(p);
-        return US_CLI_USAGE;
-    }
-
-    (void) fclose(f);
-    p[n] = '\0';
-    *text = (us_str_t) { n, p };
-
-    return US_CLI_DONE;
-}
-
-
-#define US_HELP_WIDTH   79
 #define US_HELP_COLUMN  26            /* where the text of an option begins */
 
 
@@ -376,7 +119,7 @@ static const char  us_help_exits[] =
 
 /*
  * Words of s up to its end or to the end of its line, from `column` on, with
- * line breaks before US_HELP_WIDTH and `indent` blanks after each.  Returns
+ * line breaks before US_CLI_WIDTH and `indent` blanks after each.  Returns
  * the column.
  */
 
@@ -390,7 +133,7 @@ us_help_fill(FILE *f, const char *s, int column, int indent)
         end = s + strcspn(s, " \n");
         n = (int) (end - s);
 
-        if (!first && column + 1 + n > US_HELP_WIDTH) {
+        if (!first && column + 1 + n > US_CLI_WIDTH) {
             fprintf(f, "\n%*s", indent, "");
             column = indent;
 
@@ -444,47 +187,18 @@ us_help_option(char *buf, size_t size, const us_cli_option_t *o)
 }
 
 
-/* "usage: urlstore NAME OPTIONS ARGUMENTS", in lines of at most 79 columns */
-
 static void
-us_cli_synopsis(FILE *f, const us_cli_command_t *c)
+us_cli_list(FILE *f)
 {
-    int                             column, indent;
-    char                            buf[128];
-    const us_cli_option_t          *o;
     const us_cli_command_t  *const *p;
 
-    if (c == NULL) {
-        fprintf(f, "usage: urlstore COMMAND [OPTION...] [ARGUMENT...]\n\n");
+    fprintf(f, "usage: urlstore COMMAND [OPTION...] [ARGUMENT...]\n\n");
 
-        for (p = us_cli_commands; *p; p++) {
-            fprintf(f, "  %-12s%s\n", (*p)->name, (*p)->summary);
-        }
-
-        fprintf(f, "\nMore: urlstore COMMAND --help; urlstore --version\n");
-        return;
+    for (p = us_cli_commands; *p; p++) {
+        fprintf(f, "  %-12s%s\n", (*p)->name, (*p)->summary);
     }
 
-    indent = fprintf(f, "usage: urlstore %s", c->name);
-    column = indent;
-
-    for (o = c->options; o && o->name; o++) {
-        (void) snprintf(buf, sizeof(buf), "[--%s%s%s]", o->name,
-                        o->arg ? " " : "", o->arg ? o->arg : "");
-
-        if (column + 1 + (int) strlen(buf) > US_HELP_WIDTH) {
-            fprintf(f, "\n%*s", indent, "");
-            column = indent;
-        }
-
-        column += fprintf(f, " %s", buf);
-    }
-
-    if (column + 1 + (int) strlen(c->args) > US_HELP_WIDTH) {
-        fprintf(f, "\n%*s", indent, "");
-    }
-
-    fprintf(f, "%s%s\n", c->args[0] ? " " : "", c->args);
+    fprintf(f, "\nMore: urlstore COMMAND --help; urlstore --version\n");
 }
 
 
@@ -497,13 +211,13 @@ us_cli_manual(const us_cli_command_t *c)
     char                    buf[128];
     const us_cli_option_t  *o;
 
-    us_cli_synopsis(stdout, c);
-
     if (c == NULL) {
+        us_cli_list(stdout);
         printf("\nExit code:\n%s\n", us_help_exits);
         return;
     }
 
+    us_cli_synopsis(stdout, c);
     printf("\n%c%s.\n\n", toupper((unsigned char) c->summary[0]),
            c->summary + 1);
     us_help_text(stdout, c->text);
@@ -827,15 +541,6 @@ const us_cli_command_t  us_cli_help = {
 
 
 int
-us_cli_usage(const us_cli_command_t *c)
-{
-    us_cli_synopsis(stderr, c);
-
-    return US_CLI_USAGE;
-}
-
-
-int
 main(int argc, char **argv)
 {
     int                      fd;
@@ -855,7 +560,7 @@ main(int argc, char **argv)
     }
 
     if (argc < 2) {
-        us_cli_synopsis(stderr, NULL);
+        us_cli_list(stderr);
         return US_CLI_USAGE;
     }
 
@@ -873,7 +578,7 @@ main(int argc, char **argv)
 
     if (c == NULL) {
         fprintf(stderr, "urlstore: no command \"%s\"\n", argv[1]);
-        us_cli_synopsis(stderr, NULL);
+        us_cli_list(stderr);
         return US_CLI_USAGE;
     }
 

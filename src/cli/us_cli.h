@@ -3,8 +3,8 @@
  * The urlstore command: a file and a row in main.c for each subcommand.
  *
  * A subcommand describes itself by a us_cli_command_t.  Its options are parsed
- * by that description, and --help, the man pages and the completions are
- * printed from it (main.c).
+ * by that description (us_cli.c), and --help, the man pages and the completions
+ * are printed from it (main.c).
  */
 
 
@@ -87,9 +87,6 @@ extern const us_cli_command_t  us_cli_stat;
 extern const us_cli_command_t  us_cli_verify;
 
 
-/* the command of this name, or NULL */
-const us_cli_command_t *us_cli_find(const char *name);
-
 /*
  * Sets the values of the options in *own, which is the command's.  US_CLI_DONE:
  * optind is the first of `least` to `most` arguments, or of any number if most
@@ -98,7 +95,12 @@ const us_cli_command_t *us_cli_find(const char *name);
 int us_cli_options(const us_cli_command_t *c, int argc, char **argv, void *own,
     int least, int most);
 
-/* prints how the command is used, to standard error; returns US_CLI_USAGE */
+/* "usage: urlstore NAME OPTIONS ARGUMENTS", in lines of so many columns */
+#define US_CLI_WIDTH  79
+
+void us_cli_synopsis(FILE *f, const us_cli_command_t *c);
+
+/* prints that to standard error; returns US_CLI_USAGE */
 int us_cli_usage(const us_cli_command_t *c);
 
 /* prints a message, or the path and why it failed; returns US_CLI_USAGE */

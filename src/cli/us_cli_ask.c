@@ -730,13 +730,17 @@ us_ask_command(int argc, char **argv)
 {
     int          code, rc;
     char         error[US_EMBED_ERROR];
-    const char  *store;
+    const char  *store, *name;
 
     static us_ask_t  a;
 
     a.data.dirfd = -1;
     a.data.recovery.readers = -1;
-    a.command = us_cli_find(strrchr(argv[0], ' ') + 1);
+
+    name = strrchr(argv[0], ' ') + 1;
+    a.command = strcmp(name, us_cli_add.name) == 0 ? &us_cli_add
+                : strcmp(name, us_cli_seen.name) == 0 ? &us_cli_seen
+                : &us_cli_get;
     a.endpoint = a.command == &us_cli_add ? "/add"
                  : a.command == &us_cli_seen ? "/seen" : "/url";
 

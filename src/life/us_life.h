@@ -225,7 +225,7 @@ struct us_life_s {
     uint64_t          follow_next;    /* ms: not before */
     us_follow_t      *copier;         /* of the keeper's jobs */
     uint64_t          copier_next;    /* ms: not before */
-    int               empty;          /* store stands in, see us_life.c */
+    int               empty;          /* store stands in, see us_join.c */
     void             *empty_mem;
     size_t            empty_size;
 

@@ -15,7 +15,6 @@
 
 
 #include "us_job.h"
-#include "us_replicate.h"
 #include "../store/us_shard.h"
 #include "../us_clock.h"
 
@@ -34,7 +33,7 @@ us_life_state(const us_life_t *l)
     state = us_share_state(l->sh);
 
     if (state == US_LIFE_READY && l->conf.replicate
-        && !us_replicate_lease(l))
+        && !us_replog_lease(&l->sh->replicate.place, us_clock_boottime()))
     {
         state = US_LIFE_STALLED;
     }

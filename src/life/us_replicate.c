@@ -1476,13 +1476,6 @@ us_replicate(us_life_t *l)
 }
 
 
-int
-us_replicate_lease(const us_life_t *l)
-{
-    return us_replog_lease(&l->sh->replicate.place, us_clock_boottime());
-}
-
-
 void
 us_replicate_promote(us_life_t *l)
 {

@@ -59,9 +59,6 @@ typedef struct {
 /* of each tick: starts the job that is due */
 void us_replicate(us_life_t *l);
 
-/* whether a primary may deny now, by its lease */
-int us_replicate_lease(const us_life_t *l);
-
 /*
  * The node is to become the primary, as soon as it has all that is confirmed.
  * The command is in force for US_REPLICATE_COMMAND ms, so that it does not take

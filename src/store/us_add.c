@@ -1,9 +1,8 @@
 
 /*
- * Operations that change the store, all under the lock: adds, deletes, and the
- * declaration of marks.  Claims are in us_claims.c, but that of a new URL is
- * part of its add.  A group that goes to a set is put in by operations that
- * follow those of its adds.
+ * Operations that change the store, all under the lock: adds and deletes.
+ * Claims are in us_claims.c, but that of a new URL is part of its add.  A group
+ * that goes to a set is put in by operations that follow those of its adds.
  *
  * An add looks up all URLs of a group at once and encodes those not found, both
  * without the lock.  Then it takes the lock, looks up again those that can have
@@ -16,6 +15,7 @@
 
 
 #include "us_store_private.h"
+#include "us_shard.h"
 
 
 int
@@ -659,7 +659,7 @@ us_store_delete(us_store_t *s, uint64_t id, int *was, uint64_t *lsn)
     *was = 0;
 
     if (id >= us_store_next_id(s)) {
-        *lsn = us_store_published(s);
+        *lsn = us_acquire(&us_head(s)->published);
         return US_UNKNOWN;
     }
 
@@ -704,83 +704,4 @@ int
 us_store_deleted(us_store_t *s, uint64_t id)
 {
     return us_deleted(&s->arena, id);
-}
-
-
-unsigned
-us_store_nmarks(const us_store_t *s)
-{
-    /* acquire: the names were stored before */
-
-    return (unsigned) us_acquire(&us_head(s)->nmarks);
-}
-
-
-int
-us_store_add_marks(us_store_t *s, const us_str_t *names, unsigned n)
-{
-    int         rc;
-    unsigned    i;
-    uint32_t    row;
-    us_head_t  *h;
-
-    h = us_head(s);
-
-    us_store_enter(s);
-
-    rc = (n < h->nmarks || n > US_STORE_MARKS) ? -1 : 0;
-
-    for (i = 0; rc == 0 && i < n; i++) {
-
-        if (names[i].len > US_STORE_MARK_LEN
-            || (i < h->nmarks
-                && us_str_compare(names[i], (us_str_t) { h->mark_len[i],
-                                                         h->mark[i] }) != 0))
-        {
-            rc = -1;
-        }
-    }
-
-    /*
-     * A writer that is killed before the last line has declared nothing.  A set
-     * that has the name is the mark's.
-     */
-
-    for (i = h->nmarks; rc == 0 && i < n; i++) {
-        h->mark_len[i] = names[i].len;
-        memcpy(h->mark[i], names[i].data, names[i].len);
-
-        if (us_set_find(&s->arena, names[i], &row) == 0) {
-            rc = us_set_make_locked(&s->arena, i + 1, names[i], 0, NULL, &row);
-        }
-    }
-
-    if (rc == 0) {
-        us_release(&h->nmarks, n);
-    }
-
-    us_store_leave(s);
-
-    return rc;
-}
-
-
-int
-us_store_mark_number(const us_store_t *s, us_str_t name)
-{
-    unsigned    i, n;
-    us_head_t  *h;
-
-    h = us_head(s);
-    n = us_store_nmarks(s);
-
-    for (i = 0; i < n; i++) {
-        if (h->mark_len[i] == name.len
-            && memcmp(h->mark[i], name.data, name.len) == 0)
-        {
-            return i;
-        }
-    }
-
-    return -1;
 }

@@ -558,5 +558,5 @@ us_store_claim(us_store_t *s, us_store_claim_t *claims, size_t n, uint64_t at)
         claims++->status = status;
     }
 
-    return us_store_published(s);
+    return us_acquire(&us_head(s)->published);
 }

@@ -6,6 +6,7 @@
 
 
 #include "us_store_private.h"
+#include "us_shard.h"
 
 #include <stdlib.h>
 
@@ -494,11 +495,13 @@ us_store_dump(us_store_t *s, us_store_out_pt out, void *data, uint64_t *lsn)
     head.models = us_head(s)->models;
     head.clock = us_head(s)->clock;
     head.sets = us_head(s)->sets_last;
-    head.built = !us_replay_builds(s, &head.deletes);
+    head.deletes = 0;
+    head.built = s->replay == NULL
+                 || !s->replay_ops->builds(s, &head.deletes);
     head.deletes = head.deletes > head.ids ? head.deletes : head.ids;
     head.key.name = us_head(s)->key;
     head.key.until = us_head(s)->key_until;
-    *lsn = us_store_published(s);
+    *lsn = us_acquire(&us_head(s)->published);
 
     us_store_leave(s);
 

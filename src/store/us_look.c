@@ -11,6 +11,7 @@
 
 
 #include "us_store_private.h"
+#include "us_shard.h"
 
 
 #define US_LOOK_RETRIES    8

@@ -345,7 +345,7 @@ us_store_set_put(us_store_t *s, us_store_set_t set, us_store_claim_t *ids,
 
     s->set.number = 0;
 
-    return us_store_published(s);
+    return us_acquire(&us_head(s)->published);
 }
 
 
@@ -419,4 +419,83 @@ us_store_members(us_store_t *s, us_store_set_t set, us_store_item_t *items,
             items[i].status = US_UNSEEN;
         }
     }
+}
+
+
+unsigned
+us_store_nmarks(const us_store_t *s)
+{
+    /* acquire: the names were stored before */
+
+    return (unsigned) us_acquire(&us_head(s)->nmarks);
+}
+
+
+int
+us_store_add_marks(us_store_t *s, const us_str_t *names, unsigned n)
+{
+    int         rc;
+    unsigned    i;
+    uint32_t    row;
+    us_head_t  *h;
+
+    h = us_head(s);
+
+    us_store_enter(s);
+
+    rc = (n < h->nmarks || n > US_STORE_MARKS) ? -1 : 0;
+
+    for (i = 0; rc == 0 && i < n; i++) {
+
+        if (names[i].len > US_STORE_MARK_LEN
+            || (i < h->nmarks
+                && us_str_compare(names[i], (us_str_t) { h->mark_len[i],
+                                                         h->mark[i] }) != 0))
+        {
+            rc = -1;
+        }
+    }
+
+    /*
+     * A writer that is killed before the last line has declared nothing.  A set
+     * that has the name is the mark's.
+     */
+
+    for (i = h->nmarks; rc == 0 && i < n; i++) {
+        h->mark_len[i] = names[i].len;
+        memcpy(h->mark[i], names[i].data, names[i].len);
+
+        if (us_set_find(&s->arena, names[i], &row) == 0) {
+            rc = us_set_make_locked(&s->arena, i + 1, names[i], 0, NULL, &row);
+        }
+    }
+
+    if (rc == 0) {
+        us_release(&h->nmarks, n);
+    }
+
+    us_store_leave(s);
+
+    return rc;
+}
+
+
+int
+us_store_mark_number(const us_store_t *s, us_str_t name)
+{
+    unsigned    i, n;
+    us_head_t  *h;
+
+    h = us_head(s);
+    n = us_store_nmarks(s);
+
+    for (i = 0; i < n; i++) {
+        if (h->mark_len[i] == name.len
+            && memcmp(h->mark[i], name.data, name.len) == 0)
+        {
+            return i;
+        }
+    }
+
+    return -1;
 }

@@ -186,7 +186,7 @@ us_replay_drop(us_replay_t *r)
 }
 
 
-void
+static void
 us_replay_free(us_store_t *s)
 {
     if (s->replay) {
@@ -198,13 +198,19 @@ us_replay_free(us_store_t *s)
 }
 
 
-int
+static int
 us_replay_builds(const us_store_t *s, uint64_t *ids)
 {
-    *ids = s->replay ? s->replay->ahead : 0;
+    *ids = s->replay->ahead;
 
-    return s->replay && s->replay->bulk;
+    return s->replay->bulk != NULL;
 }
+
+
+static const us_replay_ops_t  us_replay_ops = {
+    .free = us_replay_free,
+    .builds = us_replay_builds
+};
 
 
 /* 0, or US_REPLAY_FAILED */
@@ -223,6 +229,7 @@ us_replay_open(us_store_t *s)
 
     r = calloc(1, sizeof(us_replay_t));
     s->replay = r;
+    s->replay_ops = &us_replay_ops;
 
     if (r == NULL) {
         return US_REPLAY_FAILED;

@@ -20,6 +20,7 @@
 
 
 #include "us_store_private.h"
+#include "us_shard.h"
 
 
 /* head->map_stale */

@@ -34,7 +34,7 @@
 
 
 #include "us_store.h"
-#include "../cluster/us_map.h"
+#include "us_maps.h"
 
 
 typedef enum {
@@ -43,20 +43,6 @@ typedef enum {
     US_SLOT_INHERITED,
     US_SLOT_OWNED
 } us_slot_state_t;
-
-
-/* the map of a handle, without its text; also in the zone: see us_shard.c */
-
-typedef struct {
-    uint64_t      number;             /* of maps adopted; 0: none, or stale */
-    uint64_t      lsn;                /* it has been adopted at */
-    uint64_t      version;
-    uint8_t       digest[16];
-    uint8_t       cluster[16];
-    uint64_t      key;                /* us_key_t */
-    uint64_t      len;                /* of its text */
-    uint8_t       slots[US_SLOTS / 4];
-} us_store_map_t;
 
 
 /* whether the store is a shard, and of which number */

@@ -19,6 +19,7 @@
 
 
 #include "us_store_private.h"
+#include "us_shard.h"
 #include "../us_process.h"
 
 #include <errno.h>
@@ -116,7 +117,10 @@ us_store_open(void *mem, const us_store_lock_t *lock)
 void
 us_store_close(us_store_t *s)
 {
-    us_replay_free(s);
+    if (s->replay) {
+        s->replay_ops->free(s);
+    }
+
     us_learn_free(&s->learn);
     us_codec_destroy(s->codec);
     free(s);

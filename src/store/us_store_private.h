@@ -6,7 +6,7 @@
  *     us_look.c     look-ups, which take no lock
  *     us_add.c      what is done under the lock: adds, deletes
  *     us_claims.c   claims, under the lock and without
- *     us_put.c      sets, the same
+ *     us_put.c      sets and the marks among them, the same
  *     us_shard.c    the map of a shard: what it may answer
  *     us_replay.c   operations from a journal or a dump
  *     us_dump.c     a store as such operations
@@ -21,13 +21,13 @@
 #include "../us_hash.h"
 #include "us_index.h"
 #include "us_keys.h"
+#include "us_maps.h"
 #include "../zone/us_log.h"
 #include "../codec/us_learn.h"
 #include "../codec/us_prefix.h"
 #include "../codec/us_record.h"
 #include "us_ring.h"
 #include "us_sets.h"
-#include "us_shard.h"
 #include "us_sites.h"
 #include "us_store.h"
 
@@ -74,7 +74,16 @@ typedef struct {
 } us_store_pick_t;
 
 
+/* what other files ask of a replay, which stands above them */
+
 typedef struct us_replay_s  us_replay_t;
+
+typedef struct {
+    void            (*free)(us_store_t *s);
+
+    /* 1: the store is built and has no index yet; below *ids are deletes */
+    int             (*builds)(const us_store_t *s, uint64_t *ids);
+} us_replay_ops_t;
 
 
 struct us_store_s {
@@ -95,6 +104,8 @@ struct us_store_s {
     us_hot_key_t      hot_keys[US_STORE_GROUP];
     us_keys_past_t    keys_past;
     us_replay_t      *replay;         /* us_store_apply()'s, else NULL */
+    const us_replay_ops_t
+                     *replay_ops;     /* of it */
     uint64_t          under_version;  /* of the map that requests name, or 0 */
     uint8_t           under_digest[16];
     us_store_map_t    map;            /* of a shard */
@@ -120,13 +131,6 @@ typedef struct {
     uint64_t          cache;          /* bytes */
 } us_store_image_t;
 
-
-/* us_replay.c */
-
-void us_replay_free(us_store_t *s);
-
-/* 1: the store is being built and has no index yet; below *ids are deletes */
-int us_replay_builds(const us_store_t *s, uint64_t *ids);
 
 /* us_look.c */
 

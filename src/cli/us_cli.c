@@ -1,0 +1,306 @@
+
+/*
+ * What subcommands share: options, their values, messages, files.  See
+ * us_cli.h.
+ */
+
+
+#include "us_cli.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+
+#define US_CLI_OPTIONS  32            /* of a command, at most */
+
+
+int
+us_cli_fail(const char *fmt, ...)
+{
+    va_list  args;
+
+    fprintf(stderr, "urlstore: ");
+
+    va_start(args, fmt);
+    (void) vfprintf(stderr, fmt, args);
+    va_end(args);
+
+    fprintf(stderr, "\n");
+
+    return US_CLI_USAGE;
+}
+
+
+int
+us_cli_failed(const char *path, const char *why)
+{
+    return us_cli_fail("\"%s\": %s", path, why);
+}
+
+
+void
+us_cli_synopsis(FILE *f, const us_cli_command_t *c)
+{
+    int                     column, indent;
+    char                    buf[128];
+    const us_cli_option_t  *o;
+
+    indent = fprintf(f, "usage: urlstore %s", c->name);
+    column = indent;
+
+    for (o = c->options; o && o->name; o++) {
+        (void) snprintf(buf, sizeof(buf), "[--%s%s%s]", o->name,
+                        o->arg ? " " : "", o->arg ? o->arg : "");
+
+        if (column + 1 + (int) strlen(buf) > US_CLI_WIDTH) {
+            fprintf(f, "\n%*s", indent, "");
+            column = indent;
+        }
+
+        column += fprintf(f, " %s", buf);
+    }
+
+    if (column + 1 + (int) strlen(c->args) > US_CLI_WIDTH) {
+        fprintf(f, "\n%*s", indent, "");
+    }
+
+    fprintf(f, "%s%s\n", c->args[0] ? " " : "", c->args);
+}
+
+
+int
+us_cli_usage(const us_cli_command_t *c)
+{
+    us_cli_synopsis(stderr, c);
+
+    return US_CLI_USAGE;
+}
+
+
+int
+us_cli_options(const us_cli_command_t *c, int argc, char **argv, void *own,
+    int least, int most)
+{
+    int                     key;
+    char                    letters[2 * US_CLI_OPTIONS + 1], *p;
+    uint8_t                *value;
+    struct option           options[US_CLI_OPTIONS + 1], *to;
+    const us_cli_option_t  *o;
+
+    p = letters;
+    to = options;
+
+    for (o = c->options; o && o->name && to < options + US_CLI_OPTIONS; o++) {
+
+        if (o->key < US_CLI_LONG) {
+            *p++ = (char) o->key;
+
+            if (o->arg) {
+                *p++ = ':';
+            }
+        }
+
+        *to++ = (struct option) {
+            o->name, o->arg ? required_argument : no_argument, NULL, o->key
+        };
+    }
+
+    *p = '\0';
+    memset(to, 0, sizeof(struct option));
+
+    while ((key = getopt_long(argc, argv, letters, options, NULL)) != -1) {
+
+        for (o = c->options; o && o->name && o->key != key; o++) { /* void */ }
+
+        if (o == NULL || o->name == NULL) {
+            return us_cli_usage(c);
+        }
+
+        value = (uint8_t *) own + o->offset;
+
+        if (o->set == NULL) {
+            *(int *) value = 1;
+
+        } else if (o->set(o, value, optarg) != US_CLI_DONE) {
+            return us_cli_usage(c);
+        }
+    }
+
+    return argc - optind < least || (most != -1 && argc - optind > most)
+           ? us_cli_usage(c) : US_CLI_DONE;
+}
+
+
+int
+us_cli_text(const us_cli_option_t *o, void *value, const char *arg)
+{
+    *(const char **) value = arg;
+
+    return 0;
+}
+
+
+int
+us_cli_bytes(const us_cli_option_t *o, void *value, const char *arg)
+{
+    *(size_t *) value = us_cli_size(o->name, arg, 1);
+
+    return *(size_t *) value ? US_CLI_DONE : US_CLI_USAGE;
+}
+
+
+int
+us_cli_profile(const us_cli_option_t *o, void *value, const char *arg)
+{
+    *(int *) value = us_profile_parse(us_str_of(arg));
+
+    if (*(int *) value == -1) {
+        return us_cli_fail("unknown profile \"%.40s\"; use crawler, "
+                           "crawler-clean, aggressive or whatwg", arg);
+    }
+
+    return 0;
+}
+
+
+int
+us_cli_www(const us_cli_option_t *o, void *value, const char *arg)
+{
+    int  www;
+
+    www = strcmp(arg, "first") == 0 ? US_WWW_FIRST
+          : strcmp(arg, "keep") == 0 ? US_WWW_KEEP
+          : strcmp(arg, "strip") == 0 ? US_WWW_STRIP : -1;
+
+    if (www == -1) {
+        return us_cli_fail("unknown --www \"%s\"; use first, keep or strip",
+                           arg);
+    }
+
+    *(int *) value = www;
+
+    return 0;
+}
+
+
+size_t
+us_cli_size(const char *option, const char *text, size_t least)
+{
+    char                *end;
+    size_t               size;
+    unsigned             shift;
+    unsigned long long   n;
+
+    errno = 0;
+    n = strtoull(text, &end, 10);
+    shift = 0;
+
+    switch (*end) {
+    case 'k': case 'K':
+        shift = 10;
+        break;
+    case 'm': case 'M':
+        shift = 20;
+        break;
+    case 'g': case 'G':
+        shift = 30;
+        break;
+    }
+
+    end += (shift != 0);
+    size = (errno || *end || n > (SIZE_MAX >> 1) >> shift) ? 0 : n << shift;
+
+    if (size < least || !isdigit((unsigned char) *text)) {
+        fprintf(stderr, "urlstore: --%s \"%.40s\" is not a size", option,
+                text);
+
+        if (least > 1) {
+            fprintf(stderr, " of at least %zu bytes", least);
+        }
+
+        fprintf(stderr, ", such as 256m\n");
+        return 0;
+    }
+
+    return size;
+}
+
+
+double
+us_cli_count(const char *text, char **end)
+{
+    double  n;
+
+    n = isdigit((unsigned char) *text) ? strtod(text, end) : 0;
+
+    if (n == 0) {
+        *end = (char *) text;
+        return 0;
+    }
+
+    /* 50M and 5e7 are both what people write */
+
+    if (**end == 'k' || **end == 'K') {
+        n *= 1e3;
+        (*end)++;
+
+    } else if (**end == 'm' || **end == 'M') {
+        n *= 1e6;
+        (*end)++;
+    }
+
+    return n >= 1 && n <= 1e12 ? n : 0;
+}
+
+
+int
+us_cli_output(void)
+{
+    if (ferror(stdout)) {
+        return us_cli_fail("standard output could not be written: %s",
+                           strerror(errno));
+    }
+
+    return US_CLI_DONE;
+}
+
+
+int
+us_cli_slurp(const char *path, size_t max, us_str_t *text)
+{
+    FILE     *f;
+    size_t    n;
+    uint8_t  *p;
+
+    f = strcmp(path, "-") == 0 ? stdin : fopen(path, "re");
+
+    if (f == NULL) {
+        return us_cli_failed(path, strerror(errno));
+    }
+
+    p = malloc(max + 1);
+
+    if (p == NULL) {
+        (void) fclose(f);
+        return us_cli_failed(path, "out of memory");
+    }
+
+    errno = 0;
+    n = fread(p, 1, max + 1, f);
+
+    if (ferror(f) || n > max) {
+        (void) us_cli_failed(path, n > max ? "the file is too large"
+                                           : strerror(errno));
+        (void) fclose(f);
+        free(p);
+        return US_CLI_USAGE;
+    }
+
+    (void) fclose(f);
+    p[n] = '\0';
+    *text = (us_str_t) { n, p };
+
+    return US_CLI_DONE;
+}
