@@ -567,6 +567,25 @@ $t->post('/add', "http://c.com/\n");
 is(scalar($busy->requests(qr/c\.com/)), 1, '  nor is one remembered');
 $t->stop;
 
+# what a shard says of a set is the router's answer, unless it has done a part
+
+for my $case ([ 404, '{"processed":0}', 404 ], [ 409, '{"processed":0}', 409 ],
+    [ 507, '{"processed":0}', 507 ],
+    [ 404, '{"processed":1,"results":[]}', 504 ])
+{
+    my ($status, $text, $expected) = @$case;
+    my $shard = UrlStore::FakeShard->new(0, sub {
+        ${ $_[1] } = reply($status, $text, $tag0,
+            'Content-Type: application/problem+json');
+    });
+
+    $t->run(conf(us_a => $shard->port, us_b => $down));
+    $r = $t->post('/add?set=a', "http://a.com/\nhttp://b.com/\n");
+    is($r->{status}, $expected, "a shard says $status, $text");
+    is($t->request(PUT => '/set/a')->{status}, $status, '  to PUT, too');
+    $t->stop;
+}
+
 # a node that hangs does not hold up the report
 
 $t->run(conf(us_a => $broken->port, us_b => $down));

@@ -111,6 +111,9 @@ static const us_figure_t  us_figures_table[] = {
     { STORE, GAUGE, AT(store.sites), "sites", "sites", "Sites." },
     { STORE, GAUGE, AT(store.fit), "fit", "fit_urls",
       "URLs that still fit, an estimate." },
+    { STORE, GAUGE, AT(sets), "sets", "sets", "Sets, besides marks." },
+    { STORE, GAUGE, AT(sets_most), "sets_most", "sets_most",
+      "Sets that there may be." },
 
     { FILTER, GAUGE, AT(filter.urls), "urls", "filter_urls",
       "URLs that were new to the filter." },
@@ -332,6 +335,7 @@ us_figures_store(us_figures_t *f, us_store_t *store)
     f->free = f->store.size - f->store.used;
     f->full = f->store.full;
     f->bytes_per_url = f->store.bytes_per_url;
+    f->sets = us_figures_past(us_store_sets(store), us_store_nmarks(store));
     f->revisit = us_store_revisit(store);
     f->clock = us_store_clock(store);
 

@@ -127,6 +127,8 @@ typedef struct {
     uint64_t                uptime;   /* s */
     double                  bytes_per_url;  /* 0: not known yet */
     uint64_t                free;
+    uint64_t                sets;
+    uint64_t                sets_most;
     uint64_t                revisit;  /* s */
     uint64_t                clock;
     uint64_t                clock_ahead;    /* s, of the machine's */

@@ -161,6 +161,7 @@ ngx_http_urlstore_store_figures(ngx_http_urlstore_zone_t *zone,
     f->kind = US_FIGURES_MEMORY;
     f->next_id = ngx_http_urlstore_id(zone, us_life_ids(&zone->life));
     us_figures_store(f, zone->store);
+    f->sets_most = zone->sets;
 
     if (zone->cluster) {
         map = us_store_map(zone->store);

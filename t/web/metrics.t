@@ -96,18 +96,18 @@ my %bad = (
     ready => '0+0x99', writable => '0+0x99', sync_failed => '1+0x99',
     stalled => '1+0x99', write_lag_bytes => '900+0x99',
     ring_size_bytes => '1000+0x99', fit_urls => '1000+0x99',
-    'answers_total{status="new"' => '0+600x99',
     epoch => '1+1x99', lock_recoveries_total => '0+1x99',
     replay_seconds => '11+0x99',
     'router_shard_ready{cluster="c", shard="1"' => '0+0x99',
     'router_shard_ready{cluster="c", shard="2"' => '1+0x99',
     'router_shard_writable{cluster="c", shard="2"' => '0+0x99',
     primary => '0+0x99', log_lag_bytes => '99999999+0x99',
-    cache_off => '1+0x99', ' up' => '0+0x99', urls => '100000+0x99',
+    cache_off => '1+0x99', ' up' => '0+0x99', urls => '100000+600x99',
     replica_lag_seconds => '61+0x99', map_version => '7+0x99',
     'map_version{node="b"' => '8+0x99', unavailable_total => '0+9x99',
     log_base_lsn => '1000+0x99', log_end_lsn => '9000+0x99',
     store_bytes => '3000+0x99', clock_ahead_seconds => '90000+0x99',
+    sets => '60+0x99', sets_most => '64+0x99',
 );
 my %good = (%bad, ready => '1+0x99', writable => '1+0x99',
     sync_failed => '0+0x99', stalled => '0+0x99',
@@ -119,7 +119,8 @@ my %good = (%bad, ready => '1+0x99', writable => '1+0x99',
     log_lag_bytes => '9+0x99', primary => '1+0x99', cache_off => '0+0x99',
     ' up' => '1+0x99', replica_lag_seconds => '0+0x99',
     'map_version{node="b"' => '7+0x99', unavailable_total => '9+0x99',
-    store_bytes => '4001+0x99', clock_ahead_seconds => '3600+0x99');
+    store_bytes => '4001+0x99', clock_ahead_seconds => '3600+0x99',
+    sets => '50+0x99');
 
 is_deeply(fired(%bad), [ sort grep { !/eNotWritable|LogLong/ } @alerts ],
     'each fires');

@@ -118,6 +118,34 @@ test("figures are those of stats", async () => {
 });
 
 
+test("sets, with their members and bytes", async () => {
+    const page = await open();
+
+    await fetch(base + "set/crawl-1", { method: "PUT" });
+    await fetch(base + "add?set=crawl-1", { method: "POST",
+        headers: { "Content-Type": "text/plain" },
+        body: "http://sets.example/1\nhttp://sets.example/2\n" });
+    await page.goto(base);
+    await page.waitForSelector("#sets td", { timeout: 60000 });
+
+    const rows = await page.locator("#sets tr").evaluateAll(all => all.map(
+        row => [...row.children].map(x => x.textContent)));
+    const { sets } = await (await fetch(base + "set", {
+        headers: { Accept: "application/json" } })).json();
+    const set = sets.find(x => x.name === "crawl-1");
+
+    assert.equal(rows.length, 1 + sets.length);
+    assert.match(rows[1][0], /^crawl-1 since \d{4}-\d\d-\d\d$/);
+    assert.deepEqual(rows[1].slice(1), ["2", set.bytes + " B"]);
+    assert.equal(rows.filter(x => / a mark$/.test(x[0])).length,
+                 sets.filter(x => x.created === null).length);
+    await fetch(base + "set/crawl-1", { method: "DELETE" });
+    await page.waitForFunction(() => !/crawl-1/.test(document
+        .getElementById("sets").textContent), null, { timeout: 60000 });
+    assert.deepEqual(page.faults, []);
+});
+
+
 test("figures and curves follow the store", async () => {
     const page = await open();
 

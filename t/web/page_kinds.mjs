@@ -62,6 +62,7 @@ test("a filter", async () => {
     assert.match(await page.textContent("#about"), /a filter/);
     assert.equal(await text(page, "fit"), "90 k");
     assert.match(await page.textContent("#parts"), /at capacity/);
+    assert.equal(await page.isVisible("#sets"), false, "it has no sets");
 
     let r = await lookUp(page, "http://filled.example/1/page-1.html");
     assert.equal(r.status, "seen");
