@@ -905,13 +905,7 @@ ngx_http_urlstore_admin_post(ngx_http_urlstore_ctx_t *ctx)
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    rc = ngx_http_urlstore_arg(r, "shard", &value);
-
-    if (rc == NGX_ERROR) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    if (rc == NGX_OK
+    if (ngx_http_urlstore_arg(ctx, "shard", &value)
         && ngx_http_urlstore_post_only(a, value.data, value.len) != NGX_OK)
     {
         return ngx_http_urlstore_problem(ctx, NGX_HTTP_BAD_REQUEST, NULL,

@@ -23,6 +23,15 @@ ngx_http_urlstore_args(ngx_http_urlstore_ctx_t *ctx, const char *known)
     us_str_t         name;
     us_args_fault_t  fault;
 
+    if (ctx->r->args.len == 0) {
+        return NGX_DECLINED;
+    }
+
+    ctx->query = ngx_pnalloc(ctx->r->pool, ctx->r->args.len + 1);
+    if (ctx->query == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
     fault = us_args_check(ngx_http_urlstore_str(&ctx->r->args), known, &name);
 
     switch (fault) {
@@ -56,28 +65,33 @@ ngx_http_urlstore_args(ngx_http_urlstore_ctx_t *ctx, const char *known)
 }
 
 
-ngx_int_t
-ngx_http_urlstore_arg(ngx_http_request_t *r, const char *name,
+/* each value has the place in buf that it has in the query */
+
+ngx_uint_t
+ngx_http_urlstore_query(ngx_http_request_t *r, u_char *buf, const char *name,
     ngx_str_t *value)
 {
     us_str_t  raw;
 
-    value->len = 0;
-    value->data = NULL;
+    ngx_str_null(value);
 
     if (!us_args_find(ngx_http_urlstore_str(&r->args), name, &raw)) {
-        return NGX_DECLINED;
+        return 0;
     }
 
-    value->data = ngx_pnalloc(r->pool, raw.len + 1);
-    if (value->data == NULL) {
-        return NGX_ERROR;
-    }
-
+    value->data = buf + (raw.data - r->args.data);
     value->len = us_input_unescape(value->data, raw.data, raw.len);
     value->data[value->len] = '\0';
 
-    return NGX_OK;
+    return 1;
+}
+
+
+ngx_uint_t
+ngx_http_urlstore_arg(ngx_http_urlstore_ctx_t *ctx, const char *name,
+    ngx_str_t *value)
+{
+    return ngx_http_urlstore_query(ctx->r, ctx->query, name, value);
 }
 
 
@@ -94,14 +108,10 @@ ngx_int_t
 ngx_http_urlstore_urls_number(ngx_http_urlstore_ctx_t *ctx, const char *name,
     uint64_t least, uint64_t *n)
 {
-    ngx_int_t  rc;
     ngx_str_t  value;
 
-    rc = ngx_http_urlstore_arg(ctx->r, name, &value);
-
-    if (rc != NGX_OK) {
-        return rc == NGX_DECLINED ? NGX_DECLINED
-                                  : NGX_HTTP_INTERNAL_SERVER_ERROR;
+    if (!ngx_http_urlstore_arg(ctx, name, &value)) {
+        return NGX_DECLINED;
     }
 
     if (us_id_parse(ngx_http_urlstore_str(&value), n) != US_ID_OK
@@ -186,10 +196,8 @@ ngx_http_urlstore_older(ngx_http_urlstore_ctx_t *ctx, uint32_t *units)
 
     *units = 0;
 
-    rc = ngx_http_urlstore_arg(ctx->r, "older", &value);
-
-    if (rc != NGX_OK) {
-        return rc == NGX_ERROR ? NGX_HTTP_INTERNAL_SERVER_ERROR : NGX_DECLINED;
+    if (!ngx_http_urlstore_arg(ctx, "older", &value)) {
+        return NGX_DECLINED;
     }
 
     rc = ctx->zone->kind->claims(ctx, "older", &unit, &max);
@@ -226,15 +234,12 @@ ngx_int_t
 ngx_http_urlstore_claim_time(ngx_http_urlstore_ctx_t *ctx, ngx_uint_t clear,
     uint64_t *at)
 {
-    ngx_int_t  rc;
     ngx_str_t  value;
 
     *at = clear ? 0 : ngx_time();
 
-    rc = ngx_http_urlstore_arg(ctx->r, "at", &value);
-
-    if (rc != NGX_OK) {
-        return rc == NGX_ERROR ? NGX_HTTP_INTERNAL_SERVER_ERROR : NGX_DECLINED;
+    if (!ngx_http_urlstore_arg(ctx, "at", &value)) {
+        return NGX_DECLINED;
     }
 
     if (clear) {
@@ -315,9 +320,7 @@ ngx_http_urlstore_set_make(ngx_http_urlstore_ctx_t *ctx)
 ngx_int_t
 ngx_http_urlstore_set_begin(ngx_http_urlstore_ctx_t *ctx)
 {
-    us_str_t                   other;
-    ngx_int_t                  rc;
-    ngx_str_t                 *name;
+    ngx_str_t                 *name, other;
     ngx_uint_t                 by_path;
     ngx_http_urlstore_zone_t  *zone;
 
@@ -347,11 +350,8 @@ ngx_http_urlstore_set_begin(ngx_http_urlstore_ctx_t *ctx)
         }
 
     } else if (name->data == NULL) {
-        rc = ngx_http_urlstore_arg(ctx->r, "mark", name);
-
-        if (rc == NGX_OK
-            && us_args_find(ngx_http_urlstore_str(&ctx->r->args), "set",
-                            &other))
+        if (ngx_http_urlstore_arg(ctx, "mark", name)
+            && ngx_http_urlstore_arg(ctx, "set", &other))
         {
             return ngx_http_urlstore_problem(ctx, NGX_HTTP_BAD_REQUEST, NULL,
                                              "the query has \"set\" and "
@@ -359,15 +359,11 @@ ngx_http_urlstore_set_begin(ngx_http_urlstore_ctx_t *ctx)
                                              "allowed");
         }
 
-        if (rc == NGX_DECLINED) {
-            rc = ngx_http_urlstore_arg(ctx->r, "set", name);
+        if (name->data == NULL) {
+            (void) ngx_http_urlstore_arg(ctx, "set", name);
         }
 
-        if (rc == NGX_ERROR) {
-            return NGX_HTTP_INTERNAL_SERVER_ERROR;
-        }
-
-        if (rc == NGX_OK && name->data[0] == '!'
+        if (name->data && name->data[0] == '!'
             && (ctx->endpoint->flags & NGX_HTTP_URLSTORE_LISTS))
         {
             ctx->outside = 1;

@@ -253,7 +253,6 @@ static ngx_int_t
 ngx_http_urlstore_batch_options(ngx_http_urlstore_batch_t *batch)
 {
     ngx_int_t            rc;
-    us_str_t             text;
     ngx_str_t            value;
     ngx_http_request_t  *r;
 
@@ -293,9 +292,7 @@ ngx_http_urlstore_batch_options(ngx_http_urlstore_batch_t *batch)
         return rc;
     }
 
-    rc = ngx_http_urlstore_arg(r, "only", &value);
-
-    if (rc == NGX_OK) {
+    if (ngx_http_urlstore_arg(batch->ctx, "only", &value)) {
         if (value.len != 3 || ngx_strncmp(value.data, "new", 3) != 0) {
             return ngx_http_urlstore_problem(batch->ctx, NGX_HTTP_BAD_REQUEST,
                                              NULL,
@@ -308,19 +305,11 @@ ngx_http_urlstore_batch_options(ngx_http_urlstore_batch_t *batch)
         batch->answers.only_new = 1;
     }
 
-    rc = ngx_http_urlstore_arg(r, "base", &value);
-
-    if (rc == NGX_ERROR) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    if (rc == NGX_OK) {
-        text.data = value.data;
-        text.len = value.len;
-
+    if (ngx_http_urlstore_arg(batch->ctx, "base", &value)) {
         batch->has_base = 1;
         batch->base = us_base_create(batch->ctx->zone->norm,
-                                     batch->ctx->zone->ws, text,
+                                     batch->ctx->zone->ws,
+                                     ngx_http_urlstore_str(&value),
                                      &batch->base_verdict);
     }
 
@@ -519,26 +508,21 @@ ngx_http_urlstore_batch(ngx_http_urlstore_ctx_t *ctx,
         return rc;
     }
 
-    rc = ngx_http_urlstore_arg(r, "url", &url);
-
     if (action == NGX_HTTP_URLSTORE_SET && r->method == NGX_HTTP_DELETE
-        && batch->ctx->tail.len)
+        && ctx->tail.len)
     {
-        rc = NGX_OK;
-        url = batch->ctx->tail;
         batch->query_id = 1;
+        return ngx_http_urlstore_batch_query(batch, &ctx->tail);
     }
 
-    if (rc == NGX_DECLINED && ngx_http_urlstore_of_ids(action)) {
-        rc = ngx_http_urlstore_arg(r, "id", &url);
-        batch->query_id = (rc == NGX_OK);
+    if (ngx_http_urlstore_arg(ctx, "url", &url)) {
+        return ngx_http_urlstore_batch_query(batch, &url);
     }
 
-    if (rc == NGX_ERROR) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    if (rc == NGX_OK) {
+    if (ngx_http_urlstore_of_ids(action)
+        && ngx_http_urlstore_arg(ctx, "id", &url))
+    {
+        batch->query_id = 1;
         return ngx_http_urlstore_batch_query(batch, &url);
     }
 

@@ -61,26 +61,17 @@ static ngx_int_t
 ngx_http_urlstore_log_place(ngx_http_urlstore_ctx_t *ctx, us_place_t *at,
     us_place_t **place)
 {
-    uint64_t             lsn;
-    ngx_int_t            rc;
-    ngx_str_t            value, from;
-    us_manifest_t        m;
-    us_disk_error_t      e;
-    ngx_http_request_t  *r;
+    uint64_t         lsn;
+    ngx_str_t        value, from;
+    us_manifest_t    m;
+    us_disk_error_t  e;
 
-    r = ctx->r;
     *place = NULL;
 
-    rc = ngx_http_urlstore_arg(r, "at", &value);
-
-    if (rc == NGX_ERROR) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    if (rc == NGX_OK) {
+    if (ngx_http_urlstore_arg(ctx, "at", &value)) {
         *place = at;
 
-        if (ngx_http_urlstore_arg(r, "from", &from) == NGX_DECLINED
+        if (!ngx_http_urlstore_arg(ctx, "from", &from)
             && us_place_parse(at, (char *) value.data, value.len) == 0)
         {
             return NGX_DECLINED;
@@ -92,13 +83,7 @@ ngx_http_urlstore_log_place(ngx_http_urlstore_ctx_t *ctx, us_place_t *at,
                                          "without \"from\"");
     }
 
-    rc = ngx_http_urlstore_arg(r, "from", &value);
-
-    if (rc == NGX_ERROR) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    if (rc == NGX_DECLINED) {
+    if (!ngx_http_urlstore_arg(ctx, "from", &value)) {
         return NGX_DECLINED;
     }
 

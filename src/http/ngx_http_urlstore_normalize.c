@@ -136,16 +136,12 @@ ngx_http_urlstore_normalize_profile(ngx_http_urlstore_ctx_t *ctx,
 {
     int                        profile;
     us_norm_t                 *norm;
-    ngx_int_t                  rc;
     ngx_str_t                  value;
     us_norm_ws_t              *ws;
     ngx_http_urlstore_zone_t  *zone;
 
-    rc = ngx_http_urlstore_arg(ctx->r, "profile", &value);
-
-    if (rc != NGX_OK) {
-        return rc == NGX_DECLINED ? NGX_DECLINED
-                                  : NGX_HTTP_INTERNAL_SERVER_ERROR;
+    if (!ngx_http_urlstore_arg(ctx, "profile", &value)) {
+        return NGX_DECLINED;
     }
 
     zone = ctx->zone;
@@ -273,8 +269,8 @@ ngx_http_urlstore_query_url(ngx_http_request_t *r,
     uint64_t                       budget;
     us_str_t                       in;
     us_base_t                     *base;
+    u_char                        *query;
     us_norm_t                     *norm;
-    ngx_int_t                      rc;
     ngx_str_t                      url, value;
     us_norm_ws_t                  *ws;
     ngx_http_urlstore_loc_conf_t  *ulcf;
@@ -284,15 +280,16 @@ ngx_http_urlstore_query_url(ngx_http_request_t *r,
     norm = (how && how->norm) ? how->norm : zone->norm;
     ws = (how && how->norm) ? how->ws : zone->ws;
 
-    rc = ngx_http_urlstore_arg(r, "url", &url);
-
-    if (rc != NGX_OK) {
-        return rc;
-    }
-
-    if (ngx_http_urlstore_arg(r, "base", &value) == NGX_ERROR) {
+    query = ngx_pnalloc(r->pool, r->args.len + 1);
+    if (query == NULL) {
         return NGX_ERROR;
     }
+
+    if (!ngx_http_urlstore_query(r, query, "url", &url)) {
+        return NGX_DECLINED;
+    }
+
+    (void) ngx_http_urlstore_query(r, query, "base", &value);
 
     in = ngx_http_urlstore_str(&url);
     base = NULL;

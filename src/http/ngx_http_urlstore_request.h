@@ -226,6 +226,7 @@ struct ngx_http_urlstore_ctx_s {
                                    *endpoint;
     ngx_http_urlstore_handler_pt    handler;      /* of the zone's kind */
     ngx_str_t                       tail;         /* what follows NAME/ */
+    u_char                         *query;        /* arguments, decoded */
     ngx_http_urlstore_out_t         out;
     us_format_t                     format;
 
@@ -404,8 +405,16 @@ ngx_int_t ngx_http_urlstore_key(ngx_http_urlstore_ctx_t *ctx);
 ngx_int_t ngx_http_urlstore_args(ngx_http_urlstore_ctx_t *ctx,
     const char *known);
 
-/* a decoded query argument, in the request's pool; NGX_DECLINED: not there */
-ngx_int_t ngx_http_urlstore_arg(ngx_http_request_t *r, const char *name,
+/*
+ * A decoded query argument, with a zero after it; 0: it is not there, and
+ * *value is empty.  It lies in buf, which has the query's length and a byte
+ * more.
+ */
+ngx_uint_t ngx_http_urlstore_query(ngx_http_request_t *r, u_char *buf,
+    const char *name, ngx_str_t *value);
+
+/* the same of an endpoint's request */
+ngx_uint_t ngx_http_urlstore_arg(ngx_http_urlstore_ctx_t *ctx, const char *name,
     ngx_str_t *value);
 ngx_uint_t ngx_http_urlstore_flag(ngx_http_request_t *r, const char *name);
 

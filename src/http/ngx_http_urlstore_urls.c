@@ -142,11 +142,8 @@ ngx_http_urlstore_urls_site(ngx_http_urlstore_ctx_t *ctx,
     ngx_str_t        value;
     us_store_site_t  site;
 
-    rc = ngx_http_urlstore_arg(ctx->r, "site", &value);
-
-    if (rc != NGX_OK) {
-        return rc == NGX_DECLINED ? NGX_DECLINED
-                                  : NGX_HTTP_INTERNAL_SERVER_ERROR;
+    if (!ngx_http_urlstore_arg(ctx, "site", &value)) {
+        return NGX_DECLINED;
     }
 
     if (ctx->zone->conf.lookup) {
@@ -200,7 +197,7 @@ ngx_http_urlstore_urls_args(ngx_http_urlstore_ctx_t *ctx,
 
     n = 1000;
 
-    if (ngx_http_urlstore_arg(r, "cursor", &prefix) == NGX_OK) {
+    if (ngx_http_urlstore_arg(ctx, "cursor", &prefix)) {
         return ngx_http_urlstore_problem(ctx, NGX_HTTP_BAD_REQUEST, NULL,
                                          "\"cursor\" is of a router; a zone's "
                                          "list goes on by \"from\"");
@@ -240,9 +237,7 @@ ngx_http_urlstore_urls_args(ngx_http_urlstore_ctx_t *ctx,
     urls->select.deleted = ngx_http_urlstore_flag(r, "deleted");
     urls->summary = ngx_http_urlstore_flag(r, "summary");
 
-    if (ngx_http_urlstore_arg(r, "prefix", &prefix) == NGX_ERROR) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
+    (void) ngx_http_urlstore_arg(ctx, "prefix", &prefix);
 
     urls->select.prefix = ngx_http_urlstore_str(&prefix);
 

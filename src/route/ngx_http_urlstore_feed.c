@@ -514,13 +514,7 @@ ngx_http_urlstore_feed_from(ngx_http_urlstore_ctx_t *ctx,
         return rc;
     }
 
-    rc = ngx_http_urlstore_arg(ctx->r, "cursor", &value);
-
-    if (rc == NGX_ERROR) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    if (rc == NGX_OK) {
+    if (ngx_http_urlstore_arg(ctx, "cursor", &value)) {
 
         if (id) {
             return ngx_http_urlstore_problem(ctx, NGX_HTTP_BAD_REQUEST, NULL,

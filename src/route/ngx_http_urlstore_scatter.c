@@ -72,9 +72,7 @@ ngx_http_urlstore_scatter_by_id(ngx_http_urlstore_batch_t *batch,
 
     set = &batch->ctx->set_name;
 
-    if (ngx_http_urlstore_arg(batch->ctx->r, "at", &at) == NGX_ERROR) {
-        return NGX_ERROR;
-    }
+    (void) ngx_http_urlstore_arg(batch->ctx, "at", &at);
 
     path->data = ngx_pnalloc(batch->ctx->r->pool, NGX_HTTP_URLSTORE_PATH
                                              + set->len);
@@ -101,7 +99,6 @@ static ngx_int_t
 ngx_http_urlstore_scatter_look_up(ngx_http_urlstore_batch_t *batch,
     const char *name, ngx_str_t *path)
 {
-    ngx_int_t  rc;
     ngx_str_t  older, set;
 
     ngx_str_null(&older);
@@ -111,13 +108,14 @@ ngx_http_urlstore_scatter_look_up(ngx_http_urlstore_batch_t *batch,
         set = batch->ctx->set_name;
     }
 
-    rc = batch->answers.older
-         ? ngx_http_urlstore_arg(batch->ctx->r, "older", &older) : NGX_DECLINED;
+    if (batch->answers.older) {
+        (void) ngx_http_urlstore_arg(batch->ctx, "older", &older);
+    }
 
     path->data = ngx_pnalloc(batch->ctx->r->pool, NGX_HTTP_URLSTORE_PATH
                                              + older.len + set.len);
 
-    if (rc == NGX_ERROR || path->data == NULL) {
+    if (path->data == NULL) {
         return NGX_ERROR;
     }
 
