@@ -234,7 +234,7 @@ us_learn_install_locked(us_learn_t *l, us_codec_t *c)
     /* like an add, it leaves the chunks that marks and deletes may need */
 
     if (!us_arena_fits(c->models.arena, us_models_chunks(&c->models, m)
-                                        + US_CHUNKS_SPARE, 0))
+                                        + us_arena_spare(c->models.arena), 0))
     {
         return US_REPLAY_NO_ROOM;
     }

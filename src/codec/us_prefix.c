@@ -206,7 +206,7 @@ us_prefix_resize(us_arena_t *a, uint64_t bits)
 
     if (have < bytes
         && !us_arena_fits(a, ((bytes - have) >> a->chunk_shift)
-                             + US_CHUNKS_SPARE, 0))
+                             + us_arena_spare(a), 0))
     {
         return -1;
     }

@@ -139,7 +139,7 @@ us_store_put(us_store_t *s, us_store_item_t *item, unsigned seat, int moved)
 
     /* the log twice: the index may have taken its room */
 
-    if (!us_arena_fits(a, US_CHUNKS_SPARE, op.bytes.len)
+    if (!us_arena_fits(a, us_arena_spare(a), op.bytes.len)
         || us_log_reserve_locked(a, h->next_id, units) != 0
         || us_store_reserve_locked(s, h->next_id, &hashes,
                                    sl->site_first == US_STORE_NO_ID)

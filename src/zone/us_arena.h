@@ -65,7 +65,8 @@
 
 #define US_INTENT_MAX   (US_STORE_GROUP + 64)
 #define US_STAGED       2             /* leaves of one update */
-#define US_CHUNKS_SPARE 5             /* kept from adds for other operations */
+#define US_CHUNKS_SPARE 3             /* kept from adds for other operations, */
+#define US_CHUNKS_SETS  2             /* and for sets, if there are any */
 #define US_MAP_ROOM_MAX (1024 * 1024 + 4096)  /* bytes: see us_shard.c */
 #define US_LEAF_SIZES   128           /* in units, see us_leaf.c */
 #define US_KEYS_EACH    40            /* bytes of an entry: see us_keys.h */
@@ -326,6 +327,15 @@ us_arena_fits(const us_arena_t *a, size_t chunks, size_t log)
     return gap >= 0
            && (uint64_t) gap + a->head->nspare
               >= chunks + a->keep + a->slack;
+}
+
+
+/* so many chunks that an add leaves them to other operations */
+
+static inline size_t
+us_arena_spare(const us_arena_t *a)
+{
+    return US_CHUNKS_SPARE + (a->head->sets_rows ? US_CHUNKS_SETS : 0);
 }
 
 

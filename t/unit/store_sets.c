@@ -723,14 +723,40 @@ test_damage(void **state)
 }
 
 
-/* without room, each of two equal ids of a batch is one that is not in */
+/* URLs until the zone is full; returns how many */
+
+static uint64_t
+fill(us_store_t *s)
+{
+    char              url[64];
+    uint64_t          n;
+    us_store_item_t   it;
+
+    for (n = 0; /* void */ ; n++) {
+        snprintf(url, sizeof(url), "http://x.test/%llu",
+                 (unsigned long long) (n * n));
+        it = item(url, 0);
+        us_store_add(s, &it, 1);
+
+        if (it.status == US_FULL) {
+            return n;
+        }
+    }
+}
+
+
+/*
+ * A zone that is full has room for a first set and a member, and for more of
+ * them if there was a set before; with less URLs then.  Without room, each of
+ * two equal ids of a batch is one that is not in.
+ */
 
 static void
 test_full(void **state)
 {
     char               url[64];
     zone_t            *z;
-    uint64_t           id, n;
+    uint64_t           id, n, with;
     unsigned           i, full, added;
     us_store_t        *s;
     us_store_set_t     set;
@@ -738,20 +764,22 @@ test_full(void **state)
     us_store_claim_t   ids[2];
 
     zone_conf.sets = 1;
+    zone_conf.nmarks = 0;
+    z = zone_create((size_t) 1 << 20, 0);
+    make(z->store, "before");
+    with = fill(z->store);
+    zone_destroy(z);
+
     z = zone_create((size_t) 1 << 20, 0);
     zone_conf.sets = 0;
+    zone_conf.nmarks = 2;
     s = z->store;
+    n = fill(s);
+    assert_true(n > with);
 
-    for (n = 0; /* void */ ; n++) {
-        snprintf(url, sizeof(url), "http://x.test/%llu",
-                 (unsigned long long) (n * n));
-        items[0] = item(url, 0);
-        us_store_add(s, items, 1);
-
-        if (items[0].status == US_FULL) {
-            break;
-        }
-    }
+    ids[0].id = 0;
+    us_store_set_put(s, make(s, "first"), ids, 1, 1, NULL);
+    assert_int_equal(ids[0].status, US_NEW);
 
     for (i = 0, full = 0, added = 0; i < 64 && full < 1000; i++) {
         snprintf(url, sizeof(url), "set%u", i);
