@@ -98,8 +98,8 @@
 /* words of a commit: ids, or those of eight parts, whichever are more */
 #define US_SET_PENDING    (8 * (US_SET_IN_PLACE + 1))
 
-/* a tenth of all, and a chunk, may be dead before a chunk is cleaned */
-#define US_SET_DEAD       10
+/* this part of all, and a chunk, may be dead before a chunk is cleaned */
+#define US_SET_DEAD       24
 
 /* chunks that are partly empty, and one into which is moved */
 #define US_SET_CHUNKS     2
@@ -679,7 +679,8 @@ us_sets_victim(us_arena_t *a)
     choices = 0;
 
     for (i = 0; i < max && choices < US_SET_CHOICES; i++) {
-        chunk = chunk + 1 < max ? chunk + 1 : 0;
+        chunk = chunk >= h->chunks_low && chunk + 1 < max ? chunk + 1
+                                                          : h->chunks_low;
         n = *us_set_living(a, chunk);
 
         if (n == 0
@@ -1613,5 +1614,5 @@ us_sets_tend_locked(us_arena_t *a)
         }
     }
 
-    return us_sets_tidy(a) || h->sets_dropped;
+    return i || us_sets_tidy(a) || h->sets_dropped;
 }

@@ -16,7 +16,7 @@
 #define US_SET_AT_ONCE   (2 * US_KEYS_AT_ONCE)
 
 /* what one hold of the lock frees, in objects, and moves, in bytes */
-#define US_SET_SLICE     1000
+#define US_SET_SLICE     256
 #define US_SET_MOVED     (256 * 1024)
 
 /* the largest object of a set, bytes */

@@ -827,9 +827,9 @@ test_bytes(void **state)
     void           *mem;
     char            name[8];
     uint32_t        row;
-    uint64_t        i, n;
+    uint64_t        i, k, n, id;
     us_arena_t      a;
-    us_set_run_t    run;
+    us_set_run_t    run, some[512];
 
     mem = zone_map(&a, (size_t) 2 << 30);
     assert_int_equal(us_set_make_locked(&a, 20, text("a"), NOW, NULL,
@@ -865,14 +865,36 @@ test_bytes(void **state)
         (void) us_set_change_locked(&a, rows[0], &run, 1, 1, 0);
     }
 
-    n = us_set_row(&a, rows[0])->members;
-    assert_true(us_area_bytes(&a, US_AREA_MEMBERS) < n * 26 / 10);
+    assert_true(us_area_bytes(&a, US_AREA_MEMBERS)
+                < us_set_row(&a, rows[0])->members * 26 / 10);
 
     us_set_drop_locked(&a, rows[0], NULL);
 
     while (us_sets_tend_locked(&a)) { /* void */ }
 
     munmap(mem, (size_t) 2 << 30);
+
+    /* half of all, in order, in chunks of 16 KB */
+
+    mem = zone_map(&a, (size_t) 512 << 20);
+    assert_int_equal(us_set_make_locked(&a, 20, text("a"), NOW, NULL,
+                                        &rows[0]), 0);
+
+    for (i = 0; i < 20 * n; i += 512) {
+        for (k = 0, id = i; id < i + 512; id++) {
+            if (rnd(2)) {
+                some[k].first = id;
+                some[k++].last = id;
+            }
+        }
+
+        (void) us_set_change_locked(&a, rows[0], some, k, 1, 0);
+    }
+
+    assert_true(us_area_bytes(&a, US_AREA_MEMBERS)
+                < us_set_row(&a, rows[0])->members * 27 / 100);
+
+    munmap(mem, (size_t) 512 << 20);
 }
 
 
