@@ -1,15 +1,19 @@
 import type { Store } from "./index";
 
 export interface Left {
-    /** The stored pages without the mark, for `crawler.addRequests()`. */
-    left(): AsyncGenerator<{ url: string; uniqueKey: string }, void,
-        undefined>;
+    /**
+     * The stored pages without the mark, for `crawler.addRequests()`; of the
+     * queue's set, where sets have names of queues ("default").
+     */
+    left(queue?: string): AsyncGenerator<{ url: string; uniqueKey: string },
+        void, undefined>;
 }
 
 export interface ShareOptions {
     /**
-     * The name of a set: what this crawl has seen, instead of all crawls.  It
-     * is made if it is not there.
+     * The name of a set: what this crawl has seen, instead of all crawls;
+     * %(queue)s in it is the name of the queue.  It is made if it is not
+     * there.
      */
     set?: string;
     /**

@@ -261,21 +261,55 @@ function overlaid(object, methods) {
 }
 
 
-function share(client, store, options = {}) {
-    const shared = new Shared(store, options);
+function share(client, store, { set, ...options } = {}) {
+    const names = new Map();        // of queues, by their ids
+    const all = new Map();          // set -> Shared
+
+    const named = (info) => {
+        if (info?.name) {
+            names.set(info.id, info.name);
+        }
+
+        return info;
+    };
+
+    const sharedBy = (queue) => {
+        const own = set?.replaceAll("%(queue)s", names.get(queue) ?? queue);
+
+        if (!all.has(own)) {
+            all.set(own, new Shared(store, { set: own, ...options }));
+        }
+
+        return all.get(own);
+    };
 
     return overlaid(client, {
-        left: () => shared.left(),
+        left: (queue = "default") => sharedBy(queue).left(),
 
         async teardown() {
-            await shared.flush();
+            for (const shared of all.values()) {
+                await shared.flush();
+            }
+
             await client.teardown?.();
         },
 
-        requestQueue(...args) {
-            const queue = client.requestQueue(...args);
+        requestQueues(...args) {
+            const queues = client.requestQueues(...args);
+
+            return overlaid(queues, {
+                getOrCreate: async (name) =>
+                    named(await queues.getOrCreate(name))
+            });
+        },
+
+        requestQueue(id, ...args) {
+            const queue = client.requestQueue(id, ...args);
+            const shared = sharedBy(id);
 
             return overlaid(queue, {
+                get: async () => named(await queue.get()),
+
                 batchAddRequests: (requests, options) =>
                     shared.add(queue, requests, options),
 

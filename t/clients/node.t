@@ -67,14 +67,14 @@ is((grep { $_ > 1 } values %$got), 0, '... once');
 is($t->get("/one$left")->{body}, '', '... and all are marked');
 ok(ends(crawlee("$port/one")), 'a second time');
 is(scalar %{ $site->fetched->{all} }, 0, '... fetches nothing');
-ok(ends(crawlee("$port/one", 'tuesday')), 'with a set')
+ok(ends(crawlee("$port/one", 'tuesday-%(queue)s')), 'with a set')
     or diag(slurp("$dir/crawlee.out"));
 $got = $site->fetched->{all};
 is(join(' ', $site->missing($got)), '', '... it fetches each page again');
 is((grep { $_ > 1 } values %$got), 0, '... once');
 is(scalar(() = $t->get("/one/urls?set=$_&limit=1000")->{body} =~ /^\d/mg), 100,
-    "... and all are in $_") for 'tuesday', 'tuesday.done';
-ok(ends(crawlee("$port/one", 'tuesday')), '... a second time');
+    "... and all are in $_") for 'tuesday-default', 'tuesday-default.done';
+ok(ends(crawlee("$port/one", 'tuesday-default')), '... a second time');
 is(scalar %{ $site->fetched->{all} }, 0, '... nothing');
 
 
@@ -148,9 +148,9 @@ const queue = {
     async updateRequest() { }
 };
 const urls = ["http://q.test/a/", "http://q.test/b", "http://q.test/c"];
-const left = async (client) => {
+const left = async (client, queue) => {
     const keys = [];
-    for await (const { uniqueKey } of client.left()) {
+    for await (const { uniqueKey } of client.left(queue)) {
         keys.push(uniqueKey);
     }
     return keys.join(" ");
@@ -160,15 +160,25 @@ await store.addAll([...urls, "http://q.test/other"]);
 await store.makeSet("q.done");
 await store.putIn("q.done", [urls[1]]);
 
-const client = share({ requestQueue: () => queue }, store, { set: "q" });
-const shared = client.requestQueue();
+// the names of queues are those that Crawlee opens them by, the ids others
+
+const client = share({
+    requestQueue: () => queue,
+    requestQueues: () => ({
+        getOrCreate: async (name) => ({ id: `${name}-id`, name })
+    })
+}, store, { set: "%(queue)s" });
+
+await client.requestQueues().getOrCreate("q");
+
+const shared = client.requestQueue("q-id");
 
 await shared.batchAddRequests(urls.map((url) => new Request({ url })));
 await shared.batchAddRequests(urls.map((url) => new Request({ url })));
 console.log(queued.join(" "));
 await shared.updateRequest({ uniqueKey: queued[0], handledAt: "now" });
 await client.teardown();
-console.log(await left(client));
+console.log(await left(client, "q"));
 console.log(await left(share({}, store, { set: "q" })));
 store.close();
 END

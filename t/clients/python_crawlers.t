@@ -161,8 +161,17 @@ async def main():
             memory.queued["urlstore:http://p.test/a"])
         await shared.flush()
         print([r.unique_key async for r in shared.left()])
-        again = Shared(memory, store, set="q")
+        again = Shared(memory, store, set="%(queue)s")
+        await again.create_rq_client(name="q")
+        print([r.unique_key async for r in again.left("q")])
+        queue = await again.create_rq_client()
+        memory.queued = {}
+        await queue.add_batch_of_requests(batch[:2])
+        await queue.mark_request_as_handled(
+            memory.queued["urlstore:http://p.test/a"])
+        await again.flush()
         print([r.unique_key async for r in again.left()])
+        print(sorted(s["name"] for s in (await store.get("/set"))["sets"]))
 
 asyncio.run(main())
 END
@@ -179,7 +188,9 @@ urlstore:http://p.test/a urlstore:http://p.test/b
 [True, True, True]
 ['urlstore:http://p.test/b']
 ['urlstore:http://p.test/b']
+[]
+['default', 'default.done', 'q', 'q.done', 'visited']
 OUT
 is($t->get("/b/urls?mark=$_")->{body}, "0\thttp://p.test/a\n",
     "... marks what it handled, and not what failed: $_")
-    for qw(visited q.done);
+    for qw(visited q.done default.done);

@@ -104,7 +104,8 @@ class Shared:
 
     mark   of pages that are done ("visited", with a set its name and ".done",
            which is another set); "" marks nothing
-    set    the name of a set: what this crawl has seen
+    set    the name of a set: what this crawl has seen; %(queue)s in it is
+           the name of the queue
     """
 
     def __init__(self, client: Any, store: AsyncStore,
@@ -113,6 +114,8 @@ class Shared:
         self._client = client
         self._store = store
         self._set = set
+        self._given = mark
+        self._queues: Dict[str, Shared] = {}    # with sets of queues
         done = "visited" if set is None else f"{set}.done"
         self._mark = done if mark is None else mark
         self._done = done if self._mark == done else None
@@ -128,11 +131,29 @@ class Shared:
             configuration))
 
     async def create_rq_client(self, **args: Any) -> Queue:
-        return Queue(await self._client.create_rq_client(**args), self)
+        queue = args.get("name") or args.get("alias") or args.get("id")
+        return Queue(await self._client.create_rq_client(**args),
+                     self._of(queue if queue and queue != "__default__"
+                              else "default"))
 
-    async def left(self) -> AsyncIterator[Any]:
-        """The stored pages without the mark, as requests."""
+    def _of(self, queue: str) -> Shared:
+        """What is shared by those who use a queue of this name."""
+        if self._set is None or "%(queue)s" not in self._set:
+            return self
+        if queue not in self._queues:
+            self._queues[queue] = Shared(
+                self._client, self._store, self._given,
+                self._set.replace("%(queue)s", queue))
+        return self._queues[queue]
+
+    async def left(self, queue: str = "default") -> AsyncIterator[Any]:
+        """The stored pages without the mark, as requests; of the queue's
+        set, where sets have names of queues."""
         from crawlee import Request
+        if self._of(queue) is not self:
+            async for request in self._of(queue).left():
+                yield request
+            return
         await self.begin()
         if self._set is None:
             entries = self._store.feed(mark=f"!{self._mark}")
@@ -185,6 +206,8 @@ class Shared:
 
     async def flush(self) -> None:
         """Marks the pages that are done."""
+        for shared in self._queues.values():
+            await shared.flush()
         urls, self.handled = self.handled, []
         try:
             await self._store.mark(self._mark, urls)
