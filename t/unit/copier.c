@@ -1637,6 +1637,53 @@ test_fenced(void **state)
 }
 
 
+/*
+ * A worker has a request that waits, and is stopped twice.  Between the stops
+ * it gives the store up, so that the second one holds up nobody: when it goes
+ * on, the node is the primary again, with more than the request waits for, in a
+ * store that was read anew.  Nothing of the store before is answered.
+ */
+
+static void
+test_stops(void **state)
+{
+    proc_t          *p, *q;
+    uint64_t         lsn;
+    us_life_view_t   view;
+
+    p = make(12);
+    q = proc_start(disk.dirfd, disk.lockfd);
+    assert_int_equal(us_life_refresh(&q->l), 0);
+    assert_int_equal(us_life_state(&q->l), US_LIFE_READY);
+    us_life_view(&q->l, &view);
+    lsn = us_store_published(q->l.store);
+    assert_false(us_life_overtaken(&q->l, &view, 0));
+
+    q->stopped = 1;
+    flog_other("b 1");
+    pass(60000);
+    assert_int_equal(us_life_state(&p->l), US_LIFE_LOADING);
+    assert_int_equal(us_share_generation(world.sh), view.generation);
+    assert_int_equal(us_store_published(q->l.store) >= lsn, 1);
+
+    (void) us_life_refresh(&q->l);
+    assert_true(us_life_overtaken(&q->l, &view, 0));
+    comes(p, US_LIFE_STANDBY, 12);
+    us_replicate_promote(&p->l);
+    comes(p, US_LIFE_READY, 12);
+    fill(p, 12, 4);
+
+    assert_int_not_equal(us_life_state(&q->l), US_LIFE_READY);
+    assert_true(us_life_overtaken(&q->l, &view, 0));
+    (void) us_life_refresh(&q->l);
+    assert_int_equal(us_life_state(&q->l), US_LIFE_READY);
+    assert_true(us_life_lsn(&q->l) >= lsn);
+    assert_true(us_life_overtaken(&q->l, &view, 0));
+    us_life_view(&q->l, &view);
+    assert_false(us_life_overtaken(&q->l, &view, 0));
+}
+
+
 /* a primary notices it with a commit, and answers nothing more */
 
 static void
@@ -2043,6 +2090,7 @@ main(int argc, char **argv)
         test(test_base),
         test(test_full),
         test(test_fenced),
+        test(test_stops),
         test(test_differs),
         test(test_unfit),
         test(test_roles),

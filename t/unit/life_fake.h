@@ -56,6 +56,7 @@ typedef struct proc_s  proc_t;
 struct proc_s {
     us_life_t        l;
     int              alive;
+    int              stopped;         /* SIGSTOP: nothing is done by it */
     uint64_t         serial;          /* what identifies it */
     int              quiet;
     int              stopping;
@@ -541,7 +542,7 @@ fake_pause(void *data, unsigned ms)
     }
 
     for (i = 0; i < FAKE_PROCS; i++) {
-        if (world.procs[i].alive) {
+        if (world.procs[i].alive && !world.procs[i].stopped) {
             proc_step(&world.procs[i]);
         }
     }
@@ -694,7 +695,7 @@ pass(unsigned ms)
         world.now += 50;
 
         for (i = 0; i < FAKE_PROCS; i++) {
-            if (world.procs[i].alive) {
+            if (world.procs[i].alive && !world.procs[i].stopped) {
                 proc_all(&world.procs[i]);
             }
         }
