@@ -309,10 +309,13 @@ ok($t->reload("urlstore_idempotency off;\n$MAIN"), 'off');
 $r = $t->post('/add', "$url\n", 'Idempotency-Key' => 'no key at all');
 is(words($r), 'seen', 'off: the header means nothing');
 ok(!exists $r->{headers}{'idempotency-status'}, '  and has no answer');
-is(words($t->post('/add', "$url/off\n")), 'new', '  a URL of no key');
+is(words($t->post('/add', "$url/off\n", key('reload'))), 'new', '  nor is it '
+    . 'remembered');
 ok($t->reload($MAIN), 'on again');
-is(words($t->post('/add', "$url\n$url/off\n", key('reload'))), 'new seen',
-    '  keys are known still');
+$r = $t->post('/add', "$url\n$url/off\n", key('reload'));
+is(words($r), 'new seen', '  keys are known still');
+ok(!exists $r->{headers}{'idempotency-status'},
+    '  but no promise is made of what was added meanwhile');
 
 
 # --- time and memory
@@ -336,7 +339,19 @@ sleep $start + 3.1 - time if time < $start + 3.1;
 is(words($s->post('/add', "http://t.example/\n", key('time'))), 'seen',
     'later it is not known');
 
-ok($s->reload($small =~ s/keep=2s/keep=1h/r), 'an hour');
+# a longer time: for so long, what was forgotten earlier may come again
+
+ok($s->reload($small =~ s/keep=2s/keep=4s/r), 'four seconds');
+$start = time;
+$r = $s->post('/add', "http://t.example/\n", key('time'));
+is(words($r), 'seen', 'what was forgotten is not known again');
+ok(!exists $r->{headers}{'idempotency-status'}, '  and nothing is promised')
+    if time - $start < 3;
+sleep 6;
+is($s->post('/add', "http://t.example/\n", key('time'))->{headers}
+    {'idempotency-status'}, 'repeated', 'after four seconds it is');
+
+$s = UrlStore::Test->new(workers => 1)->run($small =~ s/keep=2s/keep=1h/r);
 
 my $room = 0;
 

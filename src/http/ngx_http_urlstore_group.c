@@ -549,8 +549,7 @@ ngx_http_urlstore_group_gone(ngx_http_urlstore_batch_t *batch)
 static us_store_key_t *
 ngx_http_urlstore_group_key(ngx_http_urlstore_batch_t *batch)
 {
-    us_store_key_t                 *key;
-    ngx_http_urlstore_main_conf_t  *umcf;
+    us_store_key_t  *key;
 
     key = &batch->ctx->key;
 
@@ -558,9 +557,7 @@ ngx_http_urlstore_group_key(ngx_http_urlstore_batch_t *batch)
         return NULL;
     }
 
-    umcf = ngx_http_get_module_main_conf(batch->ctx->r,
-                                         ngx_http_urlstore_module);
-    key->until = ngx_time() + umcf->keys_keep / 1000;
+    key->until = ngx_time() + batch->ctx->zone->keys_keep;
 
     return key;
 }

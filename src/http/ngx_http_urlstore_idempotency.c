@@ -118,6 +118,7 @@ ngx_http_urlstore_keys_conf(ngx_http_urlstore_main_conf_t *umcf)
 
     for (i = 0; i < umcf->zones.nelts; i++) {
         zp[i]->conf.keys = umcf->keys_size;
+        zp[i]->keys_keep = umcf->keys_size ? umcf->keys_keep / 1000 : 0;
     }
 }
 
@@ -345,10 +346,15 @@ ngx_http_urlstore_repeats(ngx_http_urlstore_batch_t *batch)
 
     ctx = batch->ctx;
 
-    /* a router has asked its shards; a filter forgets */
+    /*
+     * A router has asked its shards; a filter forgets.  What was added before
+     * the last reload that has made keep= longer may have been forgotten.
+     */
 
     if (ctx->zone->store) {
-        ctx->repeats = us_store_repeats(ctx->zone->store) != 0;
+        ctx->repeats = us_store_repeats(ctx->zone->store)
+                       && (time_t) ctx->zone->sh->keys_since
+                          + ctx->zone->keys_keep < ngx_time();
         us_tally_add(ctx->zone->tally, US_N_FORGOTTEN, !ctx->repeats);
     }
 

@@ -713,6 +713,10 @@ ngx_http_urlstore_zone_init(ngx_shm_zone_t *shm_zone, void *data)
 
         zone->sh = old->sh;
 
+        if (zone->keys_keep > old->keys_keep) {
+            zone->sh->keys_since = ngx_time();
+        }
+
     } else if (shm_zone->shm.exists) {
         zone->sh = zone->shpool->data;
         return ngx_http_urlstore_zone_life(zone);

@@ -56,6 +56,7 @@ typedef struct {
     ngx_http_urlstore_calls_t      *calls;    /* of a router, by shard */
     ngx_atomic_t                    clock_ahead;  /* 1: it has been logged */
     ngx_atomic_t                    clock_offset; /* s, of the time of day */
+    ngx_atomic_t                    keys_since; /* s: keep= is as long as now */
 } ngx_http_urlstore_sh_t;
 
 
@@ -84,6 +85,7 @@ struct ngx_http_urlstore_zone_s {
     us_www_t                        www;
     us_store_conf_t                 conf;
     ngx_uint_t                      sets;     /* that requests may make */
+    time_t                          keys_keep; /* 0: off */
     unsigned                        sets_auto; /* at their first use */
     unsigned                        huge;
     ngx_uint_t                      rules;    /* user rules of all kinds */
