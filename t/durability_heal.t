@@ -2,8 +2,9 @@
 
 # What is repaired heals by itself: a start on a full disk, a failed sync of the
 # manifest, no descriptors, a removed segment, a moved directory, a disk that
-# hangs, a role whose holder's pid is another process's now.  Until then
-# requests that write are refused, and /health and /stats say so.
+# hangs, also for a new replica, a role whose holder's pid is another process's
+# now.  Until then requests that write are refused, and /health and /stats say
+# so.
 
 use strict;
 use warnings;
@@ -194,6 +195,46 @@ SKIP: {
     ok($t->ready(write => 1, within => 3), '  it heals');
     is($t->add($lines, 40, 10)->{status}, 200, '  and goes on');
     ok(!stats($t)->{sync_failed}, '  no sync has failed');
+    ok($t->stop, 'stopped');
+}
+
+# --- reads that hang: only who reads waits
+
+{
+    my $t = UrlStore::Test->new(workers => 1, disk => 1)->run(<<'CONF');
+urlstore_zone u 16m path=%%DIR%%/data sync=always;
+server {
+    listen 127.0.0.1:%%PORT%%;
+    location / { urlstore_api u; }
+    location = /log { urlstore_log u; }
+}
+CONF
+    ok($t->ready(write => 1), 'ready');
+    is($t->add($lines, 0, 2000)->{status}, 200, 'added');
+
+    my ($file) = glob("$t->{dir}/data/journal.*");
+    my $bytes = slurp($file);
+
+    $t->disk('cold 1');
+    my $log = IO::Socket::INET->new(PeerAddr => '127.0.0.1',
+        PeerPort => $t->port);
+    print $log "GET /log HTTP/1.0\r\n\r\n";
+    sleep 0.3;
+
+    my $start = time;
+    is($t->get('/url/0')->{status}, 200,
+        'a replica reads from a disk that hangs: others are answered');
+    is($t->add($lines, 2000, 10)->{status}, 200, '  so are adds');
+    cmp_ok(time - $start, '<', 1, '  at once');
+
+    $t->disk('');
+    my $got = '';
+    ok(wait_until(5, sub {
+        sysread $log, $got, 1 << 20, length $got;
+        return index($got, $bytes) > 0;
+    }), '  it comes back: the replica gets all');
+
+    close $log;
     ok($t->stop, 'stopped');
 }
 

@@ -18,7 +18,12 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
+
+
+/* bytes that the kernel is asked to read; it may bound them */
+#define US_DISK_AHEAD  (1 << 20)
 
 
 int
@@ -127,6 +132,54 @@ ssize_t
 us_disk_pread_blocks(int fd, void *p, size_t len, uint64_t offset)
 {
     return us_disk_read(fd, p, len, offset, US_DISK_BLOCK);
+}
+
+
+ssize_t
+us_disk_pread_now(int fd, void *p, size_t len, size_t least, uint64_t offset)
+{
+#ifdef RWF_NOWAIT
+
+    size_t        done;
+    ssize_t       n;
+    struct iovec  iov;
+
+    for (done = 0; done < len; done += n) {
+        iov.iov_base = (uint8_t *) p + done;
+        iov.iov_len = len - done;
+
+        n = preadv2(fd, &iov, 1, (off_t) (offset + done), RWF_NOWAIT);
+
+        if (n == 0) {
+            break;
+        }
+
+        if (n == -1 && errno == EAGAIN) {
+            (void) posix_fadvise(fd, (off_t) (offset + done), US_DISK_AHEAD,
+                                 POSIX_FADV_WILLNEED);
+
+            if (done < least) {
+                errno = EAGAIN;
+                return -1;
+            }
+
+            break;
+        }
+
+        if (n == -1) {
+            return us_disk_pread(fd, p, len, offset);
+        }
+    }
+
+    return done;
+
+#else
+
+    (void) least;
+
+    return us_disk_pread(fd, p, len, offset);
+
+#endif
 }
 
 

@@ -37,6 +37,14 @@ ssize_t us_disk_pread(int fd, void *p, size_t len, uint64_t offset);
 ssize_t us_disk_pread_blocks(int fd, void *p, size_t len, uint64_t offset);
 
 /*
+ * us_disk_pread() without waiting for the disk.  What the kernel does not have
+ * in memory it is asked to read; then fewer than len bytes, at least `least`,
+ * or -1 with EAGAIN.  A file system that cannot do that is waited for.
+ */
+ssize_t us_disk_pread_now(int fd, void *p, size_t len, size_t least,
+    uint64_t offset);
+
+/*
  * Whether a failure may pass without anybody touching the data: no descriptor,
  * no memory, no room, no permission.
  */

@@ -316,7 +316,9 @@ us_reader_need(us_reader_t *r, uint64_t offset, size_t len, size_t *got)
         r->buf_len = 0;
         r->buf_offset = offset - skip;
 
-        n = r->aligned
+        n = r->now
+            ? us_disk_pread_now(r->fd, r->buf, r->buf_size, len, offset)
+            : r->aligned
             ? us_disk_pread_blocks(r->fd, r->buf, r->buf_size, r->buf_offset)
             : us_disk_pread(r->fd, r->buf, r->buf_size, r->buf_offset);
 
@@ -342,7 +344,7 @@ us_reader_need(us_reader_t *r, uint64_t offset, size_t len, size_t *got)
 
 static us_read_t
 us_reader_begin(us_reader_t *r, int dirfd, const char *name,
-    us_segment_kind_t kind, const uint8_t *uuid, int uncached)
+    us_segment_kind_t kind, const uint8_t *uuid)
 {
     size_t          got;
     const uint8_t  *p;
@@ -358,8 +360,7 @@ us_reader_begin(us_reader_t *r, int dirfd, const char *name,
 
     (void) posix_fadvise(r->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
 
-    if (uncached) {
-        r->aligned = 1;
+    if (r->aligned) {
         r->uncached = us_disk_uncached(r->fd);
     }
 
@@ -384,7 +385,7 @@ us_reader_open(us_reader_t *r, int dirfd, const char *name,
     memset(r, 0, sizeof(us_reader_t));
     r->ops = ops;
 
-    return us_reader_begin(r, dirfd, name, kind, uuid, 0);
+    return us_reader_begin(r, dirfd, name, kind, uuid);
 }
 
 
@@ -394,8 +395,21 @@ us_reader_open_uncached(us_reader_t *r, int dirfd, const char *name,
 {
     memset(r, 0, sizeof(us_reader_t));
     r->ops = ops;
+    r->aligned = 1;
 
-    return us_reader_begin(r, dirfd, name, kind, uuid, 1);
+    return us_reader_begin(r, dirfd, name, kind, uuid);
+}
+
+
+us_read_t
+us_reader_open_now(us_reader_t *r, int dirfd, const char *name,
+    us_segment_kind_t kind, const uint8_t *uuid, const us_ops_t *ops)
+{
+    memset(r, 0, sizeof(us_reader_t));
+    r->ops = ops;
+    r->now = 1;
+
+    return us_reader_begin(r, dirfd, name, kind, uuid);
 }
 
 

@@ -161,6 +161,7 @@ typedef struct {
     const us_ops_t    *ops;
     char               name[US_DISK_NAME];
     us_segment_head_t  head;
+    unsigned           now:1;         /* no read waits for the disk */
     unsigned           aligned:1;     /* reads begin at US_DISK_BLOCKs */
     unsigned           uncached:1;    /* what is read comes from the disk */
 
@@ -194,6 +195,13 @@ us_read_t us_reader_open(us_reader_t *r, int dirfd, const char *name,
 us_read_t us_reader_open_uncached(us_reader_t *r, int dirfd,
     const char *name, us_segment_kind_t kind, const uint8_t *uuid,
     const us_ops_t *ops);
+
+/*
+ * The same without waiting for the disk.  US_READ_FAILED with EAGAIN, here or
+ * of us_reader_next(): the disk was asked for it, to be tried again.
+ */
+us_read_t us_reader_open_now(us_reader_t *r, int dirfd, const char *name,
+    us_segment_kind_t kind, const uint8_t *uuid, const us_ops_t *ops);
 void us_reader_close(us_reader_t *r);
 
 /* US_READ_BLOCK: p is valid until the next call */

@@ -39,6 +39,18 @@ us_ship_wait(us_ship_t *s)
 }
 
 
+/* a read that does not wait may be tried again for some time */
+
+static us_ship_rc_t
+us_ship_failed(us_ship_t *s)
+{
+    s->error = s->reader.error;
+
+    return s->error.err == EAGAIN && s->tries++ < US_SHIP_TRIES
+           ? US_SHIP_WAIT : US_SHIP_FAILED;
+}
+
+
 static us_ship_rc_t
 us_ship_file(us_ship_t *s, const char *name)
 {
@@ -50,14 +62,15 @@ us_ship_file(us_ship_t *s, const char *name)
 
     us_reader_close(r);
 
-    if (us_reader_open(r, s->dirfd, name, name[0] == 's' ? US_SEGMENT_SNAPSHOT
-                                                         : US_SEGMENT_JOURNAL,
-                       s->at.uuid, s->ops)
+    if (us_reader_open_now(r, s->dirfd, name,
+                           name[0] == 's' ? US_SEGMENT_SNAPSHOT
+                                          : US_SEGMENT_JOURNAL,
+                           s->at.uuid, s->ops)
         != US_READ_BLOCK)
     {
         s->error = r->error;
 
-        return r->error.err == ENOENT ? US_SHIP_GONE : US_SHIP_FAILED;
+        return r->error.err == ENOENT ? US_SHIP_GONE : us_ship_failed(s);
     }
 
     memcpy(s->small, r->buf, US_SEGMENT_HEADER);
@@ -206,6 +219,10 @@ us_ship_verify(us_ship_t *s, const us_tail_t *tail)
 
     rc = us_reader_next(&s->reader, &b, &p);
 
+    if (rc == US_READ_FAILED) {
+        return us_ship_failed(s);
+    }
+
     us_reader_resume(&s->reader, t);
 
     return rc == US_READ_BLOCK || rc == US_READ_FOOTER
@@ -263,12 +280,17 @@ us_ship_begin(us_ship_t *s, int dirfd, const us_ops_t *ops,
 
     rc = us_ship_open(s, tail);
 
-    if (rc == US_SHIP_WAIT) {
-        return US_SHIP_OK;
+    if (at == NULL || at->tail.offset == 0) {
+        return rc == US_SHIP_WAIT ? US_SHIP_OK : rc;
     }
 
-    return rc == US_SHIP_OK && at && at->tail.offset ? us_ship_verify(s, tail)
-                                                     : rc;
+    if (rc == US_SHIP_OK) {
+        rc = us_ship_verify(s, tail);
+    }
+
+    /* whether it is the reader's file has to be known now */
+
+    return rc == US_SHIP_WAIT ? US_SHIP_FAILED : rc;
 }
 
 
@@ -376,9 +398,10 @@ us_ship_block(us_ship_t *s, us_block_t *b, uint64_t durable,
         /* fall through */
 
     default:
-        s->error = r->error;
-        return US_SHIP_FAILED;
+        return us_ship_failed(s);
     }
+
+    s->tries = 0;
 
     if (s->at.kind == US_SEGMENT_JOURNAL && b->lsn + b->len > durable) {
         us_reader_resume(r, t);

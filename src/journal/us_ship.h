@@ -16,7 +16,9 @@
  * long as they like.  A reader without the lock that falls back by more than a
  * snapshot has to begin from nothing.
  *
- * All of it is for one thread of the owner.
+ * All of it is for one thread of the owner, which has others to serve: no read
+ * of a block waits for the disk.  What the kernel does not have in memory, it
+ * is asked to read, and us_ship_next() returns US_SHIP_WAIT meanwhile.
  */
 
 
@@ -29,6 +31,7 @@
 
 #define US_SHIP_GRACE  60000          /* ms that readers have together */
 #define US_SHIP_PACE   262144         /* bytes that give them a second more */
+#define US_SHIP_TRIES  250            /* of a read, by an owner each 20 ms */
 #define US_SHIP_FREE   4              /* as does so much time without a lock */
 
 
@@ -49,6 +52,7 @@ typedef struct {
     unsigned           open:1;        /* reader has the file of `at` */
     unsigned           header:1;      /* small has its header, to be sent */
     unsigned           named:1;       /* at has a count of blocks as named */
+    unsigned           tries;         /* since the disk was asked */
     uint64_t           sent;          /* bytes */
     us_reader_t        reader;
     uint64_t           limit;         /* bytes of it that are final */

@@ -9,6 +9,8 @@
  *     directory ERRNO  those of any directory
  *     slow MS          they take so long first
  *     stall 1          pwrite() to them waits for as long as this stands here
+ *     cold 1           pread() of a segment waits for as long as this stands
+ *                      here; one that does not wait gets EAGAIN
  *     memory BYTES     mmap() of so many, of memory, fails
  *     fds 1            a segment cannot be opened: EMFILE
  *     page BYTES       the size of a page, as nginx asks for it
@@ -36,6 +38,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 
@@ -276,6 +279,31 @@ disk_writeback(int fd)
 }
 
 
+static int
+disk_cold(int fd)
+{
+    return disk_ours(fd) && !disk_named(fd, "/manifest") && disk_says("cold");
+}
+
+
+ssize_t
+preadv2(int fd, const struct iovec *iov, int n, off_t at, int flags)
+{
+    static ssize_t (*next)(int, const struct iovec *, int, off_t, int);
+
+    if (next == NULL) {
+        next = dlsym(RTLD_NEXT, "preadv2");
+    }
+
+    if ((flags & RWF_NOWAIT) && disk_cold(fd)) {
+        errno = EAGAIN;
+        return -1;
+    }
+
+    return next(fd, iov, n, at, flags);
+}
+
+
 ssize_t
 pread(int fd, void *p, size_t len, off_t at)
 {
@@ -286,6 +314,10 @@ pread(int fd, void *p, size_t len, off_t at)
 
     if (next == NULL) {
         next = dlsym(RTLD_NEXT, "pread");
+    }
+
+    while (disk_cold(fd)) {
+        usleep(10 * 1000);
     }
 
     n = next(fd, p, len, at);

@@ -9,6 +9,36 @@
 #include "journal_fake.h"
 #include "journal/us_ship.h"
 
+#include <sys/uio.h>
+
+
+#ifdef RWF_NOWAIT
+
+/* how many of so many reads without waiting find nothing in memory */
+
+static struct {
+    unsigned  of;
+    unsigned  n;
+    unsigned  calls;
+} cold;
+
+
+ssize_t
+preadv2(int fd, const struct iovec *iov, int n, off_t at, int flags)
+{
+    assert_int_equal(n, 1);
+    assert_int_equal(flags, RWF_NOWAIT);
+
+    if (cold.of && cold.calls++ % cold.of < cold.n) {
+        errno = EAGAIN;
+        return -1;
+    }
+
+    return pread(fd, iov->iov_base, iov->iov_len, at);
+}
+
+#endif
+
 
 /* a reader of streams: the files that it has, and what they gave */
 
@@ -155,9 +185,15 @@ ship(fake_journal_t *j, const us_place_t *at, us_ship_rc_t *rc, size_t *len)
         (void) us_beat_write(buf + size - US_STREAM_BEAT, &beat);
         *len = size;
 
+        /* while it has the lock, it waits for the disk only */
+
         while ((got = us_ship_next(&s, &j->tail, j->durable, &p, &n))
-               == US_SHIP_OK)
+               == US_SHIP_OK || (got == US_SHIP_WAIT && s.readers != -1))
         {
+            if (got == US_SHIP_WAIT) {
+                continue;
+            }
+
             buf = realloc(buf, *len + n);
             assert_non_null(buf);
             memcpy(buf + *len, p, n);
@@ -747,6 +783,109 @@ test_unlocked(void **state)
 }
 
 
+/* what is not in memory: the same bytes, later; or a fault, when it is late */
+
+static void
+test_cold(void **state)
+{
+#ifdef RWF_NOWAIT
+
+    int             dirfd;
+    char            path[64];
+    size_t          len, n;
+    uint8_t        *warm, *buf;
+    unsigned        i;
+    us_ship_t       s;
+    us_place_t      at;
+    us_ship_rc_t    rc;
+    const uint8_t  *p;
+    fake_journal_t  j;
+
+    dirfd = fake_mkdir(path);
+    fake_create(&j, dirfd, 100, 1000, "1s");
+
+    for (i = 0; i < 30; i++) {
+
+        if (i == 15) {
+            snapshot(&j);
+        }
+
+        assert_int_equal(fake_append(&j, 5), 0);
+    }
+
+    assert_int_equal(fake_sync(&j), 0);
+
+    warm = ship(&j, NULL, &rc, &len);
+    assert_int_equal(rc, US_SHIP_OK);
+
+    for (cold.of = 2; cold.of < 40; cold.of++) {
+        cold.n = cold.of - 1;
+        cold.calls = 0;
+        buf = ship(&j, NULL, &rc, &n);
+        assert_int_equal(rc, US_SHIP_OK);
+        assert_int_equal(n, len);
+        assert_memory_equal(buf, warm, len);
+        assert_true(cold.calls > cold.of);
+        free(buf);
+    }
+
+    free(warm);
+
+    /* a place in the middle */
+
+    cold.of = 0;
+    assert_int_equal(us_ship_begin(&s, dirfd, &fake_ops, NULL, &j.tail),
+                     US_SHIP_OK);
+
+    for (i = 0; i < 2; i++) {
+        assert_int_equal(us_ship_next(&s, &j.tail, j.durable, &p, &n),
+                         US_SHIP_OK);
+    }
+
+    at = s.at;
+    assert_true(at.tail.offset > US_SEGMENT_HEADER);
+    us_ship_end(&s);
+
+    /* the disk does not answer at all */
+
+    cold.of = cold.n = 1;
+    assert_int_equal(us_ship_begin(&s, dirfd, &fake_ops, NULL, &j.tail),
+                     US_SHIP_OK);
+
+    while ((rc = us_ship_next(&s, &j.tail, j.durable, &p, &n))
+           == US_SHIP_WAIT)
+    {
+        assert_true(s.readers != -1);
+        i++;
+    }
+
+    assert_int_equal(rc, US_SHIP_FAILED);
+    assert_int_equal(s.error.err, EAGAIN);
+    assert_true(i >= US_SHIP_TRIES);
+    us_ship_end(&s);
+
+    /* whether a place is there cannot be said: of the first read, the third */
+
+    for (cold.of = 1; cold.of < 4; cold.of += 2) {
+        cold.calls = 1;
+        assert_int_equal(us_ship_begin(&s, dirfd, &fake_ops, &at, &j.tail),
+                         US_SHIP_FAILED);
+        assert_int_equal(s.error.err, EAGAIN);
+        us_ship_end(&s);
+    }
+
+    cold.of = 0;
+    us_writer_close(&j.w);
+    fake_rmdir(path, dirfd);
+
+#else
+
+    skip();
+
+#endif
+}
+
+
 static void
 test_pace(void **state)
 {
@@ -902,6 +1041,7 @@ main(void)
         cmocka_unit_test(test_stale),
         cmocka_unit_test(test_lock),
         cmocka_unit_test(test_unlocked),
+        cmocka_unit_test(test_cold),
         cmocka_unit_test(test_pace),
         cmocka_unit_test(test_invented),
         cmocka_unit_test(test_place),
