@@ -153,6 +153,12 @@ is(words(other($r, '/v/add?older=30d', "$url\n$url\n", key('due'))),
 is(words($t->post('/v/add', "$url\n", key('due'))), 'seen',
     '  that asks for it');
 
+$t->post('/v/claim?clear=1', "$url\n");
+is(words($t->post('/v/add?older=30d', "$url\n", key('next'))), 'due',
+    'given back, and claimed by another');
+is(words($t->post('/v/add?older=30d', "$url\n", key('due'))), 'due',
+    '  a retry is answered as its first try');
+
 
 # --- keys
 
