@@ -545,9 +545,8 @@ static ngx_int_t
 ngx_http_urlstore_filter_claims(ngx_http_urlstore_ctx_t *ctx, const char *what,
     uint64_t *least, uint64_t *most)
 {
-    return ngx_http_urlstore_problem(ctx, NGX_HTTP_BAD_REQUEST, NULL,
-                                     "\"%s\" is not allowed: a filter "
-                                     "keeps no claims", what);
+    return ngx_http_urlstore_bad(ctx, "\"%s\" is not allowed: a filter keeps "
+                                 "no claims", what);
 }
 
 
@@ -555,9 +554,8 @@ static ngx_int_t
 ngx_http_urlstore_filter_batch(ngx_http_urlstore_batch_t *batch)
 {
     if (batch->answers.set) {
-        return ngx_http_urlstore_problem(batch->ctx, NGX_HTTP_BAD_REQUEST, NULL,
-                                         "\"set\" is not allowed: a filter "
-                                         "has no ids");
+        return ngx_http_urlstore_bad(batch->ctx, "\"set\" is not allowed: a "
+                                     "filter has no ids");
     }
 
     return batch->answers.sites

@@ -498,9 +498,8 @@ ngx_http_urlstore_post_command(ngx_http_urlstore_ctx_t *ctx)
         && ngx_http_urlstore_post_only(a, p, r->args.data + r->args.len - p)
            != NGX_OK)
     {
-        return ngx_http_urlstore_problem(ctx, NGX_HTTP_BAD_REQUEST, NULL,
-                                         "\"%V\" is the number of a shard, or "
-                                         "without a value", name);
+        return ngx_http_urlstore_bad(ctx, "\"%V\" is the number of a shard, or "
+                                     "without a value", name);
     }
 
     i = 0;
@@ -568,7 +567,7 @@ ngx_http_urlstore_admin_get(ngx_http_urlstore_ctx_t *ctx)
 
     return us_life_admits(life, US_WANTS_BY_ID)
            ? ngx_http_urlstore_cluster_handler(ctx)
-           : ngx_http_urlstore_unready(ctx, ctx->zone, NULL);
+           : ngx_http_urlstore_unready(ctx, NULL);
 }
 
 
@@ -908,17 +907,14 @@ ngx_http_urlstore_admin_post(ngx_http_urlstore_ctx_t *ctx)
     if (ngx_http_urlstore_arg(ctx, "shard", &value)
         && ngx_http_urlstore_post_only(a, value.data, value.len) != NGX_OK)
     {
-        return ngx_http_urlstore_problem(ctx, NGX_HTTP_BAD_REQUEST, NULL,
-                                         "\"shard\" is the number of a "
-                                         "shard");
+        return ngx_http_urlstore_bad(ctx, "\"shard\" is the number of a shard");
     }
 
     a->check = ngx_http_urlstore_flag(r, "check");
     a->map = us_map_read(text, err, sizeof(err));
 
     if (a->map == NULL) {
-        return ngx_http_urlstore_problem(ctx, NGX_HTTP_BAD_REQUEST, NULL, "%s",
-                                         err);
+        return ngx_http_urlstore_bad(ctx, "%s", err);
     }
 
     return ngx_http_urlstore_admin_look(a);

@@ -40,20 +40,16 @@ ngx_http_urlstore_args(ngx_http_urlstore_ctx_t *ctx, const char *known)
         return NGX_DECLINED;
 
     case US_ARGS_UNKNOWN:
-        return ngx_http_urlstore_problem(ctx, NGX_HTTP_BAD_REQUEST, NULL,
-                                         "unknown query argument \"%*s\"; "
-                                         "allowed are: %s",
-                                         ngx_min(name.len,
-                                                 NGX_HTTP_URLSTORE_ARG),
-                                         name.data, *known ? known : "none");
+        return ngx_http_urlstore_bad(ctx, "unknown query argument \"%*s\"; "
+                                     "allowed are: %s",
+                                     ngx_min(name.len, NGX_HTTP_URLSTORE_ARG),
+                                     name.data, *known ? known : "none");
 
     case US_ARGS_FLAG:
-        return ngx_http_urlstore_problem(ctx, NGX_HTTP_BAD_REQUEST, NULL,
-                                         "the query argument \"%*s\" is a "
-                                         "flag; its value is 1 or 0",
-                                         ngx_min(name.len,
-                                                 NGX_HTTP_URLSTORE_ARG),
-                                         name.data);
+        return ngx_http_urlstore_bad(ctx, "the query argument \"%*s\" is a "
+                                     "flag; its value is 1 or 0",
+                                     ngx_min(name.len, NGX_HTTP_URLSTORE_ARG),
+                                     name.data);
 
     default:
         return ngx_http_urlstore_problem(ctx, NGX_HTTP_BAD_REQUEST, NULL,
@@ -117,11 +113,10 @@ ngx_http_urlstore_urls_number(ngx_http_urlstore_ctx_t *ctx, const char *name,
     if (us_id_parse(ngx_http_urlstore_str(&value), n) != US_ID_OK
         || *n < least)
     {
-        return ngx_http_urlstore_problem(ctx, NGX_HTTP_BAD_REQUEST, NULL,
-                                         "invalid \"%s\" \"%*s\"; a decimal "
-                                         "number, %uL or more, is expected",
-                                         name, ngx_min(value.len, 100),
-                                         value.data, least);
+        return ngx_http_urlstore_bad(ctx, "invalid \"%s\" \"%*s\"; a decimal "
+                                     "number, %uL or more, is expected", name,
+                                     ngx_min(value.len, 100), value.data,
+                                     least);
     }
 
     return NGX_DECLINED;
@@ -140,7 +135,7 @@ ngx_http_urlstore_claims(ngx_http_urlstore_ctx_t *ctx, const char *what,
 
     if (!us_life_recent(&zone->life)) {
         us_tally_add(zone->tally, US_N_UNREADY, 1);
-        return ngx_http_urlstore_unready(ctx, zone, NULL);
+        return ngx_http_urlstore_unready(ctx, NULL);
     }
 
     *least = us_store_revisit(zone->store);
@@ -158,10 +153,9 @@ ngx_http_urlstore_claims(ngx_http_urlstore_ctx_t *ctx, const char *what,
                                          NULL, "claims are being added");
     }
 
-    return ngx_http_urlstore_problem(ctx, NGX_HTTP_BAD_REQUEST, NULL,
-                                     "\"%s\" is not allowed: the zone keeps no "
-                                     "claims (revisit=UNIT of urlstore_zone)",
-                                     what);
+    return ngx_http_urlstore_bad(ctx, "\"%s\" is not allowed: the zone keeps "
+                                 "no claims (revisit=UNIT of urlstore_zone)",
+                                 what);
 }
 
 
@@ -218,13 +212,11 @@ ngx_http_urlstore_older(ngx_http_urlstore_ctx_t *ctx, uint32_t *units)
     p = us_time_put(most, max);
     *p = '\0';
 
-    return ngx_http_urlstore_problem(ctx, NGX_HTTP_BAD_REQUEST, NULL,
-                                     "invalid \"older\" value \"%*s\"; use a "
-                                     "duration from %s to %s, such as 90m, 12h "
-                                     "or 30d",
-                                     ngx_min(value.len,
-                                             NGX_HTTP_URLSTORE_SHOWN),
-                                     value.data, least, most);
+    return ngx_http_urlstore_bad(ctx, "invalid \"older\" value \"%*s\"; use a "
+                                 "duration from %s to %s, such as 90m, 12h or "
+                                 "30d",
+                                 ngx_min(value.len, NGX_HTTP_URLSTORE_SHOWN),
+                                 value.data, least, most);
 }
 
 
@@ -243,22 +235,19 @@ ngx_http_urlstore_claim_time(ngx_http_urlstore_ctx_t *ctx, ngx_uint_t clear,
     }
 
     if (clear) {
-        return ngx_http_urlstore_problem(ctx, NGX_HTTP_BAD_REQUEST, NULL,
-                                         "the query has \"at\" and \"clear\"; "
-                                         "one of them is allowed");
+        return ngx_http_urlstore_bad(ctx, "the query has \"at\" and \"clear\"; "
+                                     "one of them is allowed");
     }
 
     if (us_time_point(ngx_http_urlstore_str(&value), at) == 0) {
         return NGX_DECLINED;
     }
 
-    return ngx_http_urlstore_problem(ctx, NGX_HTTP_BAD_REQUEST, NULL,
-                                     "invalid \"at\" value \"%*s\"; use "
-                                     "seconds since 1970, or a time such as "
-                                     "2026-11-22T08:28:18Z",
-                                     ngx_min(value.len,
-                                             NGX_HTTP_URLSTORE_SHOWN),
-                                     value.data);
+    return ngx_http_urlstore_bad(ctx, "invalid \"at\" value \"%*s\"; use "
+                                 "seconds since 1970, or a time such as "
+                                 "2026-11-22T08:28:18Z",
+                                 ngx_min(value.len, NGX_HTTP_URLSTORE_SHOWN),
+                                 value.data);
 }
 
 
@@ -353,10 +342,8 @@ ngx_http_urlstore_set_begin(ngx_http_urlstore_ctx_t *ctx)
         if (ngx_http_urlstore_arg(ctx, "mark", name)
             && ngx_http_urlstore_arg(ctx, "set", &other))
         {
-            return ngx_http_urlstore_problem(ctx, NGX_HTTP_BAD_REQUEST, NULL,
-                                             "the query has \"set\" and "
-                                             "\"mark\"; one of them is "
-                                             "allowed");
+            return ngx_http_urlstore_bad(ctx, "the query has \"set\" and "
+                                         "\"mark\"; one of them is allowed");
         }
 
         if (name->data == NULL) {
@@ -382,12 +369,10 @@ ngx_http_urlstore_set_begin(ngx_http_urlstore_ctx_t *ctx)
     }
 
     if (!us_conf_is_set(ngx_http_urlstore_str(name))) {
-        return ngx_http_urlstore_problem(ctx, NGX_HTTP_BAD_REQUEST, NULL,
-                                         "invalid name of a set \"%*s\"; 1 to "
-                                         "%d letters, digits and _ - . : are "
-                                         "expected",
-                                         ngx_min(name->len, 100), name->data,
-                                         US_STORE_SET_LEN);
+        return ngx_http_urlstore_bad(ctx, "invalid name of a set \"%*s\"; 1 to "
+                                     "%d letters, digits and _ - . : are "
+                                     "expected", ngx_min(name->len, 100),
+                                     name->data, US_STORE_SET_LEN);
     }
 
     /* the shards know the sets; a filter has none */

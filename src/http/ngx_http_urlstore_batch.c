@@ -228,10 +228,9 @@ ngx_http_urlstore_batch_claims(ngx_http_urlstore_batch_t *batch)
     }
 
     if (batch->answers.set && (batch->older || times)) {
-        return ngx_http_urlstore_problem(batch->ctx, NGX_HTTP_BAD_REQUEST, NULL,
-                                         "the query has \"set\" and \"%s\"; "
-                                         "one of them is allowed",
-                                         batch->older ? "older" : "times");
+        return ngx_http_urlstore_bad(batch->ctx, "the query has \"set\" and "
+                                     "\"%s\"; one of them is allowed",
+                                     batch->older ? "older" : "times");
     }
 
     batch->answers.older = (batch->older != 0);
@@ -273,9 +272,8 @@ ngx_http_urlstore_batch_options(ngx_http_urlstore_batch_t *batch)
     batch->answers.stored = ngx_http_urlstore_flag(r, "stored");
 
     if (batch->answers.stored && !batch->answers.set) {
-        return ngx_http_urlstore_problem(batch->ctx, NGX_HTTP_BAD_REQUEST, NULL,
-                                         "\"stored\" is not allowed without "
-                                         "\"set\": the status says it");
+        return ngx_http_urlstore_bad(batch->ctx, "\"stored\" is not allowed "
+                                     "without \"set\": the status says it");
     }
 
     if (batch->answers.sites) {
@@ -294,12 +292,9 @@ ngx_http_urlstore_batch_options(ngx_http_urlstore_batch_t *batch)
 
     if (ngx_http_urlstore_arg(batch->ctx, "only", &value)) {
         if (value.len != 3 || ngx_strncmp(value.data, "new", 3) != 0) {
-            return ngx_http_urlstore_problem(batch->ctx, NGX_HTTP_BAD_REQUEST,
-                                             NULL,
-                                             "unknown \"only\" value \"%*s\"; "
-                                             "use new",
-                                             ngx_min(value.len, 100),
-                                             value.data);
+            return ngx_http_urlstore_bad(batch->ctx, "unknown \"only\" value "
+                                         "\"%*s\"; use new",
+                                         ngx_min(value.len, 100), value.data);
         }
 
         batch->answers.only_new = 1;
@@ -444,10 +439,9 @@ ngx_http_urlstore_batch_query(ngx_http_urlstore_batch_t *batch,
     if (r == r->main
         && (r->headers_in.content_length_n > 0 || r->headers_in.chunked))
     {
-        return ngx_http_urlstore_problem(batch->ctx, NGX_HTTP_BAD_REQUEST, NULL,
-                                         "the request has a \"url\" in the "
-                                         "query and a body; one of them is "
-                                         "allowed");
+        return ngx_http_urlstore_bad(batch->ctx, "the request has a \"url\" in "
+                                     "the query and a body; one of them is "
+                                     "allowed");
     }
 
     rc = ngx_http_discard_request_body(r);
@@ -527,8 +521,7 @@ ngx_http_urlstore_batch(ngx_http_urlstore_ctx_t *ctx,
     }
 
     if (r->method & (NGX_HTTP_GET|NGX_HTTP_HEAD)) {
-        return ngx_http_urlstore_problem(ctx, NGX_HTTP_BAD_REQUEST, NULL,
-                                         "the query has no \"url\"");
+        return ngx_http_urlstore_bad(ctx, "the query has no \"url\"");
     }
 
     return ngx_http_urlstore_body(ctx, ngx_http_urlstore_of_ids(action)
@@ -560,7 +553,7 @@ ngx_http_urlstore_batch_fault(ngx_http_urlstore_ctx_t *ctx)
                 batch->end == NGX_HTTP_NOT_FOUND ? ",\"reason\":\"set\"" : "");
 
     if (batch->end == NGX_HTTP_SERVICE_UNAVAILABLE) {
-        return ngx_http_urlstore_unready(ctx, ctx->zone, (char *) extra);
+        return ngx_http_urlstore_unready(ctx, (char *) extra);
     }
 
     if (ctx->processed == 0

@@ -789,10 +789,9 @@ ngx_http_urlstore_shard_begin(ngx_http_urlstore_ctx_t *ctx)
     }
 
     if (us_map_tag_parse(&tag, ngx_http_urlstore_str(value)) != 0) {
-        return ngx_http_urlstore_problem(ctx, NGX_HTTP_BAD_REQUEST, NULL,
-                                         "invalid header Urlstore-Map; "
-                                         "CLUSTER SHARD VERSION DIGEST is "
-                                         "expected");
+        return ngx_http_urlstore_bad(ctx, "invalid header Urlstore-Map; "
+                                     "CLUSTER SHARD VERSION DIGEST is "
+                                     "expected");
     }
 
     ctx->tagged = 1;

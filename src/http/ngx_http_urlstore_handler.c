@@ -124,7 +124,7 @@ ngx_http_urlstore_store_begin(ngx_http_urlstore_ctx_t *ctx)
             ngx_http_urlstore_untouched(ctx);
         }
 
-        return ngx_http_urlstore_follow_problem(ctx, zone,
+        return ngx_http_urlstore_follow_problem(ctx,
                    NGX_HTTP_URLSTORE_MISDIRECTED, NULL,
                    "this zone is a replica, which is only read");
     }
@@ -135,7 +135,7 @@ ngx_http_urlstore_store_begin(ngx_http_urlstore_ctx_t *ctx)
         ngx_http_urlstore_untouched(ctx);
     }
 
-    return ngx_http_urlstore_unready(ctx, zone, NULL);
+    return ngx_http_urlstore_unready(ctx, NULL);
 }
 
 

@@ -232,9 +232,8 @@ ngx_http_urlstore_key(ngx_http_urlstore_ctx_t *ctx)
             }
 
             if (value) {
-                return ngx_http_urlstore_problem(ctx, NGX_HTTP_BAD_REQUEST,
-                                                 NULL, "the request has more "
-                                                 "than one Idempotency-Key");
+                return ngx_http_urlstore_bad(ctx, "the request has more than "
+                                             "one Idempotency-Key");
             }
 
             value = &h[i].value;
@@ -248,14 +247,12 @@ ngx_http_urlstore_key(ngx_http_urlstore_ctx_t *ctx)
     len = ngx_http_urlstore_key_parse(value, key);
 
     if (len == 0) {
-        return ngx_http_urlstore_problem(ctx, NGX_HTTP_BAD_REQUEST, NULL,
-                                         "invalid Idempotency-Key: allowed is "
-                                         "a string of 1 to %d printable ASCII "
-                                         "characters, in double quotes; "
-                                         "without the quotes it has no space, "
-                                         "quote, backslash, comma or "
-                                         "semicolon",
-                                         NGX_HTTP_URLSTORE_KEY_MAX);
+        return ngx_http_urlstore_bad(ctx, "invalid Idempotency-Key: allowed is "
+                                     "a string of 1 to %d printable ASCII "
+                                     "characters, in double quotes; without "
+                                     "the quotes it has no space, quote, "
+                                     "backslash, comma or semicolon",
+                                     NGX_HTTP_URLSTORE_KEY_MAX);
     }
 
     if (ngx_http_urlstore_quota_key(r, &client) != NGX_OK) {

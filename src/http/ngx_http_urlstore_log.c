@@ -77,10 +77,9 @@ ngx_http_urlstore_log_place(ngx_http_urlstore_ctx_t *ctx, us_place_t *at,
             return NGX_DECLINED;
         }
 
-        return ngx_http_urlstore_problem(ctx, NGX_HTTP_BAD_REQUEST, NULL,
-                                         "invalid \"at\": a place that a "
-                                         "replica has reached is expected, "
-                                         "without \"from\"");
+        return ngx_http_urlstore_bad(ctx, "invalid \"at\": a place that a "
+                                     "replica has reached is expected, without "
+                                     "\"from\"");
     }
 
     if (!ngx_http_urlstore_arg(ctx, "from", &value)) {
@@ -88,9 +87,8 @@ ngx_http_urlstore_log_place(ngx_http_urlstore_ctx_t *ctx, us_place_t *at,
     }
 
     if (us_id_parse(ngx_http_urlstore_str(&value), &lsn) != US_ID_OK) {
-        return ngx_http_urlstore_problem(ctx, NGX_HTTP_BAD_REQUEST, NULL,
-                                         "invalid \"from\": an LSN is "
-                                         "expected, a decimal number");
+        return ngx_http_urlstore_bad(ctx, "invalid \"from\": an LSN is "
+                                     "expected, a decimal number");
     }
 
     if (us_manifest_read(ctx->zone->dir->dirfd, &m, &e) != US_MANIFEST_OK) {
@@ -332,7 +330,7 @@ ngx_http_urlstore_log_handler(ngx_http_urlstore_ctx_t *ctx)
     zone = ctx->zone;
 
     if (zone->life.conf.follow) {
-        return ngx_http_urlstore_follow_problem(ctx, zone,
+        return ngx_http_urlstore_follow_problem(ctx,
                                                 NGX_HTTP_SERVICE_UNAVAILABLE,
                                                 NULL, "this zone is a replica, "
                                                 "which cannot be followed");
@@ -341,7 +339,7 @@ ngx_http_urlstore_log_handler(ngx_http_urlstore_ctx_t *ctx)
     if (!zone->life.conf.replicate
         && us_life_state(&zone->life) != US_LIFE_READY)
     {
-        return ngx_http_urlstore_unready(ctx, zone, NULL);
+        return ngx_http_urlstore_unready(ctx, NULL);
     }
 
     /* a directory of it is a cache, which may begin anew */

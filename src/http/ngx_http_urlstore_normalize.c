@@ -149,11 +149,10 @@ ngx_http_urlstore_normalize_profile(ngx_http_urlstore_ctx_t *ctx,
     profile = us_profile_parse(ngx_http_urlstore_str(&value));
 
     if (profile < 0 || profile >= NGX_HTTP_URLSTORE_PROFILES) {
-        return ngx_http_urlstore_problem(ctx, NGX_HTTP_BAD_REQUEST, NULL,
-                                         "unknown profile \"%*s\"; use "
-                                         "crawler, crawler-clean, whatwg "
-                                         "or aggressive",
-                                         ngx_min(value.len, 100), value.data);
+        return ngx_http_urlstore_bad(ctx, "unknown profile \"%*s\"; use "
+                                     "crawler, crawler-clean, whatwg or "
+                                     "aggressive", ngx_min(value.len, 100),
+                                     value.data);
     }
 
     if (zone->norms[profile] == NULL) {
@@ -240,8 +239,7 @@ ngx_http_urlstore_one_url(ngx_http_urlstore_ctx_t *ctx,
     rc = ngx_http_urlstore_query_url(ctx->r, ctx->zone, how, canon, &verdict);
 
     if (rc == NGX_DECLINED) {
-        return ngx_http_urlstore_problem(ctx, NGX_HTTP_BAD_REQUEST, NULL,
-                                         "the query has no \"url\"");
+        return ngx_http_urlstore_bad(ctx, "the query has no \"url\"");
     }
 
     if (rc != NGX_OK) {

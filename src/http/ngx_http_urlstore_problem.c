@@ -235,14 +235,13 @@ ngx_http_urlstore_refused(ngx_http_urlstore_ctx_t *ctx,
 
 ngx_int_t
 ngx_http_urlstore_follow_problem(ngx_http_urlstore_ctx_t *ctx,
-    ngx_http_urlstore_zone_t *zone, ngx_uint_t status, const char *extra,
-    const char *detail)
+    ngx_uint_t status, const char *extra, const char *detail)
 {
     u_char   *p, *members;
     size_t    len;
     us_str_t  name;
 
-    name = us_str_of(zone->life.conf.follow->name);
+    name = us_str_of(ctx->zone->life.conf.follow->name);
     len = extra ? ngx_strlen(extra) : 0;
 
     members = ngx_pnalloc(ctx->r->pool, len + us_json_quoted_max(name.len)
@@ -258,28 +257,26 @@ ngx_http_urlstore_follow_problem(ngx_http_urlstore_ctx_t *ctx,
 
     return ngx_http_urlstore_problem(ctx, status, (char *) members,
                                      "%s; its primary is %s", detail,
-                                     zone->life.conf.follow->name);
+                                     ctx->zone->life.conf.follow->name);
 }
 
 
 /* 503 with the reason */
 
 ngx_int_t
-ngx_http_urlstore_unready(ngx_http_urlstore_ctx_t *ctx,
-    ngx_http_urlstore_zone_t *zone, const char *extra)
+ngx_http_urlstore_unready(ngx_http_urlstore_ctx_t *ctx, const char *extra)
 {
     us_unready_t  u;
     u_char        progress[64];
 
-    us_unready(&u, &zone->life,
-               ctx && ngx_http_urlstore_overtaken(ctx));
+    us_unready(&u, &ctx->zone->life, ngx_http_urlstore_overtaken(ctx));
 
     if (u.passes) {
         ngx_http_urlstore_retry_after(ctx, 1);
     }
 
     if (u.primary) {
-        return ngx_http_urlstore_follow_problem(ctx, zone,
+        return ngx_http_urlstore_follow_problem(ctx,
                                                 NGX_HTTP_SERVICE_UNAVAILABLE,
                                                 extra, u.detail);
     }

@@ -670,6 +670,9 @@ ngx_int_t ngx_http_urlstore_turn_when(ngx_http_urlstore_ctx_t *ctx,
 ngx_int_t ngx_http_urlstore_problem(ngx_http_urlstore_ctx_t *ctx,
     ngx_uint_t status, const char *members, const char *fmt, ...);
 
+#define ngx_http_urlstore_bad(ctx, ...)                                       \
+    ngx_http_urlstore_problem(ctx, NGX_HTTP_BAD_REQUEST, NULL, __VA_ARGS__)
+
 /* the same in ctx->out, without the end of the object; NGX_OK, or a status */
 ngx_int_t ngx_http_urlstore_problem_begin(ngx_http_urlstore_ctx_t *ctx,
     ngx_uint_t status, const char *members, const char *fmt, ...);
@@ -692,7 +695,7 @@ ngx_int_t ngx_http_urlstore_refused(ngx_http_urlstore_ctx_t *ctx,
 
 /* 503: the state of the zone does not allow it; extra: members, or NULL */
 ngx_int_t ngx_http_urlstore_unready(ngx_http_urlstore_ctx_t *ctx,
-    ngx_http_urlstore_zone_t *zone, const char *extra);
+    const char *extra);
 
 /*
  * The zone has no such set: 404; or 503, if it is a mark of the configuration,
@@ -702,8 +705,7 @@ ngx_int_t ngx_http_urlstore_set_none(ngx_http_urlstore_ctx_t *ctx);
 
 /* a problem of a replica, with the name of its primary */
 ngx_int_t ngx_http_urlstore_follow_problem(ngx_http_urlstore_ctx_t *ctx,
-    ngx_http_urlstore_zone_t *zone, ngx_uint_t status, const char *extra,
-    const char *detail);
+    ngx_uint_t status, const char *extra, const char *detail);
 
 
 #endif /* _NGX_HTTP_URLSTORE_REQUEST_H_INCLUDED_ */

@@ -254,7 +254,7 @@ ngx_http_urlstore_url_delete(ngx_http_urlstore_ctx_t *ctx)
     /* it may have waited for room since it was allowed */
 
     if (ngx_http_urlstore_overtaken(ctx)) {
-        return ngx_http_urlstore_unready(ctx, ctx->zone, NULL);
+        return ngx_http_urlstore_unready(ctx, NULL);
     }
 
     was = 0;
@@ -278,10 +278,10 @@ ngx_http_urlstore_url_delete(ngx_http_urlstore_ctx_t *ctx)
         rc = ngx_http_urlstore_room_when(ctx, ngx_http_urlstore_url_delete);
 
         return rc == NGX_DECLINED
-               ? ngx_http_urlstore_unready(ctx, ctx->zone, NULL) : rc;
+               ? ngx_http_urlstore_unready(ctx, NULL) : rc;
 
     case US_FENCED:
-        return ngx_http_urlstore_unready(ctx, ctx->zone, NULL);
+        return ngx_http_urlstore_unready(ctx, NULL);
 
     case US_FULL:
         return ngx_http_urlstore_problem(ctx, NGX_HTTP_INSUFFICIENT_STORAGE,

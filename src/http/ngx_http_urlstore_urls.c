@@ -127,9 +127,8 @@ ngx_http_urlstore_urls_from(ngx_http_urlstore_ctx_t *ctx,
 static ngx_int_t
 ngx_http_urlstore_urls_no_sites(ngx_http_urlstore_ctx_t *ctx)
 {
-    return ngx_http_urlstore_problem(ctx, NGX_HTTP_BAD_REQUEST, NULL,
-                                     "\"site\" is not allowed: a zone with "
-                                     "mode=lookup keeps no sites");
+    return ngx_http_urlstore_bad(ctx, "\"site\" is not allowed: a zone with "
+                                 "mode=lookup keeps no sites");
 }
 
 
@@ -157,10 +156,9 @@ ngx_http_urlstore_urls_site(ngx_http_urlstore_ctx_t *ctx,
     }
 
     if (rc != NGX_OK) {
-        return ngx_http_urlstore_problem(ctx, NGX_HTTP_BAD_REQUEST, NULL,
-                                         "invalid \"site\" \"%*s\"; "
-                                         "HOST[:PORT] is expected",
-                                         ngx_min(value.len, 100), value.data);
+        return ngx_http_urlstore_bad(ctx, "invalid \"site\" \"%*s\"; "
+                                     "HOST[:PORT] is expected",
+                                     ngx_min(value.len, 100), value.data);
     }
 
     urls->select.merge = merge;
@@ -198,9 +196,8 @@ ngx_http_urlstore_urls_args(ngx_http_urlstore_ctx_t *ctx,
     n = 1000;
 
     if (ngx_http_urlstore_arg(ctx, "cursor", &prefix)) {
-        return ngx_http_urlstore_problem(ctx, NGX_HTTP_BAD_REQUEST, NULL,
-                                         "\"cursor\" is of a router; a zone's "
-                                         "list goes on by \"from\"");
+        return ngx_http_urlstore_bad(ctx, "\"cursor\" is of a router; a zone's "
+                                     "list goes on by \"from\"");
     }
 
     rc = ngx_http_urlstore_urls_from(ctx, urls);
@@ -436,11 +433,9 @@ ngx_http_urlstore_site_named(ngx_http_urlstore_ctx_t *ctx, us_str_t *key,
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    return ngx_http_urlstore_problem(ctx, NGX_HTTP_BAD_REQUEST, NULL,
-                                     "invalid host \"%*s\"; "
-                                     "/site/HOST[:PORT] is expected",
-                                     ngx_min(ctx->tail.len, 100),
-                                     ctx->tail.data);
+    return ngx_http_urlstore_bad(ctx, "invalid host \"%*s\"; /site/HOST[:PORT] "
+                                 "is expected", ngx_min(ctx->tail.len, 100),
+                                 ctx->tail.data);
 }
 
 
@@ -630,7 +625,7 @@ ngx_http_urlstore_set_drop(ngx_http_urlstore_ctx_t *ctx)
     ngx_int_t                 rc;
 
     if (ngx_http_urlstore_overtaken(ctx)) {
-        return ngx_http_urlstore_unready(ctx, ctx->zone, NULL);
+        return ngx_http_urlstore_unready(ctx, NULL);
     }
 
     switch (us_store_set_drop(ctx->zone->store, ctx->set, &lsn)) {
@@ -653,10 +648,10 @@ ngx_http_urlstore_set_drop(ngx_http_urlstore_ctx_t *ctx)
         rc = ngx_http_urlstore_room_when(ctx, ngx_http_urlstore_set_drop);
 
         return rc == NGX_DECLINED
-               ? ngx_http_urlstore_unready(ctx, ctx->zone, NULL) : rc;
+               ? ngx_http_urlstore_unready(ctx, NULL) : rc;
 
     case US_FENCED:
-        return ngx_http_urlstore_unready(ctx, ctx->zone, NULL);
+        return ngx_http_urlstore_unready(ctx, NULL);
 
     default: /* US_GONE: another request was faster */
         ctx->lsn = us_store_published(ctx->zone->store);
@@ -761,7 +756,7 @@ ngx_http_urlstore_set_handler(ngx_http_urlstore_ctx_t *ctx)
         }
 
         if (rc == NGX_DECLINED || rc == NGX_HTTP_SERVICE_UNAVAILABLE) {
-            return ngx_http_urlstore_unready(ctx, ctx->zone, NULL);
+            return ngx_http_urlstore_unready(ctx, NULL);
         }
 
         if (rc != NGX_OK) {

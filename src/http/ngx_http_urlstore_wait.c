@@ -172,10 +172,6 @@ ngx_http_urlstore_park_refuse(ngx_http_urlstore_ctx_t *ctx)
     ctx->answer = US_ANSWER_NONE;
     ngx_str_null(&ctx->url);
 
-    if (!ctx->wrote) {
-        return ngx_http_urlstore_unready(ctx, ctx->zone, NULL);
-    }
-
     /*
      * What the disk does not have yet is in the store, and stays there.  Of a
      * store that began anew, nobody knows.
@@ -183,7 +179,7 @@ ngx_http_urlstore_park_refuse(ngx_http_urlstore_ctx_t *ctx)
 
     ngx_sprintf(extra, "\"processed\":%ui%Z", ctx->processed);
 
-    return ngx_http_urlstore_unready(ctx, ctx->zone, (char *) extra);
+    return ngx_http_urlstore_unready(ctx, ctx->wrote ? (char *) extra : NULL);
 }
 
 

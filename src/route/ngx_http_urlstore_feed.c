@@ -149,10 +149,9 @@ ngx_http_urlstore_feed_tail(ngx_http_urlstore_ctx_t *ctx,
     end = us_cursor_put(buf, feed->map->cluster, &feed->cursor);
 
     if (end == NULL) {
-        return ngx_http_urlstore_problem(ctx, NGX_HTTP_BAD_REQUEST, NULL,
-                                         "the cluster has more shards than a "
-                                         "cursor has room for: list each of "
-                                         "them by from=ID");
+        return ngx_http_urlstore_bad(ctx, "the cluster has more shards than a "
+                                     "cursor has room for: list each of them "
+                                     "by from=ID");
     }
 
     bytes.data = buf;
@@ -517,10 +516,8 @@ ngx_http_urlstore_feed_from(ngx_http_urlstore_ctx_t *ctx,
     if (ngx_http_urlstore_arg(ctx, "cursor", &value)) {
 
         if (id) {
-            return ngx_http_urlstore_problem(ctx, NGX_HTTP_BAD_REQUEST, NULL,
-                                             "the query has \"from\" and "
-                                             "\"cursor\"; one of them is "
-                                             "allowed");
+            return ngx_http_urlstore_bad(ctx, "the query has \"from\" and "
+                                         "\"cursor\"; one of them is allowed");
         }
 
         return ngx_http_urlstore_feed_cursor(ctx, feed, &value);
@@ -533,9 +530,8 @@ ngx_http_urlstore_feed_from(ngx_http_urlstore_ctx_t *ctx,
     }
 
     if (id >> US_SHARD_SHIFT >= US_SHARDS) {
-        return ngx_http_urlstore_problem(ctx, NGX_HTTP_BAD_REQUEST, NULL,
-                                         "invalid \"from\" %uL; no shard can "
-                                         "have given that id", id);
+        return ngx_http_urlstore_bad(ctx, "invalid \"from\" %uL; no shard can "
+                                     "have given that id", id);
     }
 
     shard = us_map_shard(feed->map, id >> US_SHARD_SHIFT);
