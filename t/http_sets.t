@@ -101,6 +101,8 @@ status_is(PUT => '/set/5', 409, qr/has 4 sets/);
 is_deeply([map { $_->{name} } @{ set(GET => '/set')->json->{sets} }],
     [qw(visited crawl-1 2 3 4)], 'all sets');
 is(set(GET => '/set')->json->{most}, 4, '  and how many there may be');
+is_deeply([@{ $t->get('/stats')->json }{qw(sets sets_most)}], [4, 4],
+    '  figures');
 like(set(GET => '/set', Accept => 'text/plain')->{body},
     qr/\Avisited\t0\t\d+\t0\t0\ncrawl-1\t0\t\d+\t\d{10}\t0\n/, '  as text');
 is(scalar(split /\n/, set(GET => '/set', Accept => 'application/x-ndjson')
