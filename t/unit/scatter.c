@@ -924,6 +924,54 @@ by_id_other(void **state)
 }
 
 
+/*
+ * Whatever word a shard answers, an item that has no answer is UNAVAILABLE: the
+ * reply of a router to a batch without any answer is made from such an item.
+ */
+
+static void
+words(void **state)
+{
+    char                 text[64];
+    unsigned             a;
+    us_map_t            *map;
+    us_answer_t          status;
+    us_scatter_action_t  action;
+
+    map = map_of(1, "[\"0-4095\",1]");
+
+    for (action = US_SCATTER_ADD; action <= US_SCATTER_BY_ID; action++) {
+        for (a = 0; a < US_ANSWERS; a++) {
+            begin(map, action);
+
+            if (action == US_SCATTER_BY_ID) {
+                s.answers = 1 << US_ANSWER_SET;
+                assert_int_equal(us_scatter_id(&s, TAG), 0);
+
+            } else {
+                add("http://a/");
+            }
+
+            snprintf(text, sizeof(text), "1099511627776\t%.*s\thttp://a/\n",
+                     (int) us_answer_words[a].len, us_answer_words[a].data);
+
+            assert_int_equal(us_scatter_round(&s), 1);
+            answered(1, 0, action == US_SCATTER_BY_ID ? "1099511627776\n"
+                                                      : "http://a/\n", text);
+            assert_int_equal(us_scatter_round(&s), 0);
+
+            status = s.items[0].status;
+            assert_true(status == US_ANSWER_UNAVAILABLE
+                        || (status == a && a != US_ANSWER_NONE
+                            && a != US_ANSWER_DAMAGED));
+            us_scatter_free(&s);
+        }
+    }
+
+    us_map_free(map);
+}
+
+
 static void
 list_lines(void **state)
 {
@@ -1052,6 +1100,7 @@ main(void)
         cmocka_unit_test(by_id),
         cmocka_unit_test(by_id_asked),
         cmocka_unit_test(by_id_other),
+        cmocka_unit_test(words),
         cmocka_unit_test(list_lines),
         cmocka_unit_test(cut)
     };
