@@ -250,6 +250,31 @@ becomes($a, 'ready');
 is(all($a), $all, 'a base with such keys');
 unlike(settings(), qr/unicode/, '  is the beginning of a log of this version');
 
+# the same with hosts of which www. counts otherwise, as 75e9eef wrote it
+
+{
+    local $options = '';
+    my $txt = slurp('t/data/directories/www-first.txt');
+    my $host = 'http://homeoffice.gov.uk/';
+
+    $a->kill_all;
+    $pg->sql("DELETE FROM $_")
+        for qw(urlstore_log urlstore_base urlstore_shard);
+    system('cp', '-r', 't/data/directories/www-first', "$copy.www");
+    system('chmod', '-R', 'a+rX', "$copy.www");
+    $a = node('n0', "base=$copy.www");
+    becomes($a, 'ready');
+    is($a->get('/urls?limit=70', Accept => 'text/plain')->{body}, $txt,
+        'a base of other suffixes has all its ids');
+    my ($is) = slurp("$copy.www/manifest") =~ /^uuid (\w+)$/m;
+    is($a->post('/cluster', scalar `$top/build/urlstore cluster new 0=$is,n0`)
+        ->{status}, 204, '  and gets a map');
+    is($a->post('/seen', "$host\nhttps://gitbook.io/\n", @text)->{body},
+        $txt =~ /^(3)\t(.*)/m && "$1\tseen\t$2\n"
+        . "-\tunseen\thttps://gitbook.io/\n", '  by the list of today');
+    is($a->stats->{changed_urls}, undef, '  a node counts no changed_urls');
+}
+
 
 # --- a backup of a shard has the map of its day: it is to be posted again
 

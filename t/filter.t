@@ -321,3 +321,28 @@ $t->conf($text);
 ok($t->start, 'unclean=accept');
 like($t->error_log, qr/\[warn\].*some URLs that were seen will be new/,
     'and warned');
+
+
+# www. of a host counts otherwise than before: "www." is new once more
+
+my $www = UrlStore::Test->new;
+my $of = sub { <<"CONF" };
+urlstore_filter w 1m capacity=20k error=0.0001 path=%%DIR%%/filter;
+urlstore_www_except w $_[0];
+server { listen 127.0.0.1:%%PORT%%; location / { urlstore_api w; } }
+CONF
+
+$www->run($of->('two.test'));
+$www->post('/add', join('', map { "http://www.$_.test/a\nhttp://$_.test/b\n" }
+    qw(one two)));
+ok($www->stop, 'another list of exceptions');
+$www->conf($of->('one.test'));
+ok($www->start, '  does not stop a filter');
+is($www->post('/seen', join('', map { "http://$_.test/a\nhttp://$_.test/b\n" }
+    qw(two www.two one www.one)))->{body},
+    join('', map { "-\t$_->[0]\thttp://$_->[1]\n" } ['unseen', 'two.test/a'],
+        ['seen', 'two.test/b'], ['unseen', 'www.two.test/a'],
+        ['seen', 'www.two.test/b'], ['seen', 'one.test/a'],
+        ['seen', 'one.test/b'], ['unseen', 'www.one.test/a'],
+        ['unseen', 'www.one.test/b']),
+    '  two sites that are one, and one that is two');

@@ -158,10 +158,14 @@ urlstore_zone except 8m path=%%DIR%%/except;
 urlstore_www_except except two.test;
 urlstore_zone first 8m path=%%DIR%%/first sites=on;
 urlstore_zone strip 8m path=%%DIR%%/strip www=strip;
+urlstore_zone copy 8m path=%%DIR%%/copy
+              follow=http://127.0.0.1:%%PORT%%/first;
 server {
     listen 127.0.0.1:%%PORT%%;
     location /except/ { urlstore_api except; }
     location /first/  { urlstore_api first; }
+    location = /first/log { urlstore_log first; }
+    location /copy/   { urlstore_api copy; }
     location /strip/  { urlstore_api strip; }
     location /marks/  { urlstore_api marks; }
     location /claims/ { urlstore_api claims; }
@@ -245,9 +249,33 @@ for my $round ('from these files', 'after a restart') {
     is($t->get('/first/site/www.gitbook.io')->json->{urls}, 2,
         '  of which one has all URLs');
 
+    # a replica decides as its primary, and counts nothing: see verify, below
+
+    ok($t->ready(below => '/copy'), "a replica, $round");
+    is($t->get('/copy/urls?limit=70', Accept => 'text/plain')->{body},
+        $www{first}, '  each id');
+    answers('seen', 'copy', "$bare$path\n$ho/\n",
+        "0\tseen\t$ho$path\n3\tseen\t$ho/\n", '  by the list of today');
+    is($t->get('/copy/seen?url=https://gitbook.io/')->{status}, 503,
+        '  of which the other host is not known');
+    is($t->get('/copy/stats')->json->{changed_urls}, undef, '  no changed_urls');
+    like(slurp("$t->{dir}/copy/manifest"),
+        qr/^store norm crawler\/1 www=first$/m, "  its primary's signature");
+    like(`$urlstore verify --keys $t->{dir}/copy`,
+        qr/^changed  id 7 .* of $changed{first} URLs "www\."/ms,
+        '  verify counts');
+
     last if $round =~ /restart/;
 
-    ok($t->stop && $t->start, 'stop and start');
+    ok($t->stop, 'stop');
+
+    # as if the copy had been made under ICU, too
+
+    my $copy = "$t->{dir}/copy/manifest";
+
+    spew($copy, resealed(slurp($copy)
+        =~ s{^store norm crawler/1}{store norm crawler/1 unicode=15.0}mr));
+    ok($t->start, '  and start');
 }
 
 for my $dir (@dirs) {

@@ -20,12 +20,15 @@ shift || true
 die() { echo "$*" >&2; exit 1; }
 
 
-# which of these packages are not installed
+# which of these packages are not installed, nor provided by one that is: some
+# libraries have another name in Debian 13
 
 missing() {
     for p; do
         dpkg-query -W -f='${Status}' "$p" 2>/dev/null \
-            | grep -q 'ok installed' || echo "$p"
+            | grep -q 'ok installed' \
+            || dpkg-query -W -f='${Status}: ${Provides},\n' \
+            | grep -q "ok installed:.* $p[ ,]" || echo "$p"
     done
 }
 
