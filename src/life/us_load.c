@@ -344,7 +344,7 @@ us_load_settle(us_load_t *ld, const us_tail_t *tail)
 /*
  * The directory's signature is another one, and becomes that of this version.
  * No key has to be made anew for it: see us_store_hash().  Counts the URLs that
- * it changes.  0; or -1: the process is stopping.
+ * it changes.  0; or -1: the process is stopping, or us_load_failed().
  */
 
 static int
@@ -377,7 +377,14 @@ us_load_changed(us_load_t *ld)
     changed = 0;
     stop = 0;
 
-    for (id = 0; ws && !stop && id < n; id++) {
+    if (ws == NULL) {
+        us_norm_destroy(own);
+        us_disk_fail(&ld->recovery.error, ENOMEM, "normalizer");
+        us_load_failed(ld, US_LIFE_FAILED);
+        return -1;
+    }
+
+    for (id = 0; !stop && id < n; id++) {
         changed += us_data_changed(ld->store, norm, ws, id);
         stop = id % US_LOAD_IDS == 0 && us_job_stopping(l);
     }

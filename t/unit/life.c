@@ -198,6 +198,36 @@ test_ready_stops(void **state)
 }
 
 
+/*
+ * A fault that may pass, when all was applied: there is no normalizer, so how
+ * many URLs the signature changes is not known.
+ */
+
+static void
+test_ready_fails(void **state)
+{
+    proc_t  *p;
+
+    world.conf.store.norm = us_string("crawler/1 none");
+    p = restart();
+    pass(100);
+    (void) add_some(p, 0, 100);
+    us_life_write(&p->l);
+    proc_thread(p, US_ROLE_WRITER);
+
+    signature("crawler/1 unicode=15.0 none");
+    p = restart();
+    pass(5000);
+    assert_int_equal(state_of(p), US_LIFE_LOADING);
+    assert_non_null(strstr(world.sh->reason, "normalizer"));
+
+    signature("crawler/1 none");
+    pass(5000);
+    assert_int_equal(state_of(p), US_LIFE_READY);
+    assert_true(has_all(p, 100));
+}
+
+
 /* what the last process cannot write or sync is logged, and no clean end */
 
 static void
@@ -2323,6 +2353,7 @@ main(int argc, char **argv)
     const struct CMUnitTest  tests[] = {
         test(test_life),
         test(test_ready_stops),
+        test(test_ready_fails),
         test(test_close_write_fails),
         test(test_close_sync_fails),
         test(test_damaged),
