@@ -258,7 +258,8 @@ for my $round ('from these files', 'after a restart') {
         "0\tseen\t$ho$path\n3\tseen\t$ho/\n", '  by the list of today');
     is($t->get('/copy/seen?url=https://gitbook.io/')->{status}, 503,
         '  of which the other host is not known');
-    is($t->get('/copy/stats')->json->{changed_urls}, undef, '  no changed_urls');
+    is($t->get('/copy/stats')->json->{changed_urls}, undef,
+        '  no changed_urls');
     like(slurp("$t->{dir}/copy/manifest"),
         qr/^store norm crawler\/1 www=first$/m, "  its primary's signature");
     like(`$urlstore verify --keys $t->{dir}/copy`,

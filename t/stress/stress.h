@@ -424,6 +424,29 @@ stress_write(us_store_t *s, stress_t *st, uint64_t *seed, char *text)
 }
 
 
+/* whether two URLs are one if "www." makes no difference */
+
+static inline int
+stress_merged(const uint8_t *p, size_t len, us_str_t url)
+{
+    us_str_t         a, b;
+    us_store_item_t  it;
+
+    memset(&it, 0, sizeof(it));
+    it.url.data = p;
+    it.url.len = len;
+    it.merge = US_MERGE_FIRST;
+    us_store_item_split(&it);
+    a = it.rest;
+
+    it.url = url;
+    us_store_item_split(&it);
+    b = it.rest;
+
+    return us_str_compare(a, b) == 0;
+}
+
+
 /* URL k was answered with id: is it so still? */
 
 static inline void
@@ -441,6 +464,24 @@ stress_check(us_store_t *s, stress_t *st, unsigned k, uint64_t id)
     if ((it.status != US_SEEN || it.id != id) && !us_store_deleted(s, id)) {
         stress_fail(st, "url %u of id %lu: status %u id %ld", k,
                     (unsigned long) id, it.status, (long) it.id);
+    }
+
+    /* and by a list of suffixes of which "www." makes no difference */
+
+    it = stress_item(k, url);
+    it.merge = US_MERGE_FIRST;
+    us_store_seen(s, &it, 1);
+
+    if (it.status != US_SEEN) {
+        if (!us_store_deleted(s, id)) {
+            stress_fail(st, "url %u of id %lu: status %u, merged", k,
+                        (unsigned long) id, it.status);
+        }
+
+    } else if (us_store_get(s, it.id, buf, &len) == US_OK
+               && !stress_merged(buf, len, it.url))
+    {
+        stress_fail(st, "url %u: id %ld, merged", k, (long) it.id);
     }
 
     status = us_store_get(s, id, buf, &len);
