@@ -260,8 +260,9 @@ for my $round ('from these files', 'after a restart') {
         '  of which the other host is not known');
     is($t->get('/copy/stats')->json->{changed_urls}, undef,
         '  no changed_urls');
-    like(slurp("$t->{dir}/copy/manifest"),
-        qr/^store norm crawler\/1 www=first$/m, "  its primary's signature");
+    ok(wait_until(10, sub { slurp("$t->{dir}/copy/manifest")
+        =~ /^store norm crawler\/1 www=first$/m }),
+        "  it gets its primary's signature");
     like(`$urlstore verify --keys $t->{dir}/copy`,
         qr/^changed  id 7 .* of $changed{first} URLs "www\."/ms,
         '  verify counts');
