@@ -34,7 +34,7 @@ Settings:
     URLSTORE_LEASE     such as "1h": pages without the mark that nobody has
                        claimed for so long are taken over, each by one
                        crawler (needs revisit=); instead of URLSTORE_RESUME
-    URLSTORE_CACHE     links kept in memory (100000)
+    URLSTORE_CACHE     links kept in memory (100000; none with a set)
     URLSTORE_PATIENCE  seconds to wait for a service that does not answer
                        (3600); meanwhile the crawler waits
     URLSTORE_HEADERS   sent with each request
@@ -117,7 +117,7 @@ class Shared:
                              "URLSTORE_LEASE: a set has no times")
         self._address: str = get("URLSTORE_URL")
         self._headers = crawler.settings.getdict("URLSTORE_HEADERS")
-        self._cache = int(get("URLSTORE_CACHE", 100000))
+        self._cache = 0 if self.set else int(get("URLSTORE_CACHE", 100000))
         self.store = self.client(float(get("URLSTORE_PATIENCE", 3600)))
         self.taken: Set[int] = set()        # ids that were scheduled here
         self.visited: List[int] = []        # ids that wait for their mark

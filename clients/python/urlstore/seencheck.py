@@ -316,7 +316,7 @@ def main() -> int:
     if not port.isdigit():
         parser.error(f"--listen {options.listen}: HOST:PORT is needed")
     store = Store(options.store, patience=PATIENCE, timeout=PATIENCE,
-                  cache=options.cache)
+                  cache=0 if options.set else options.cache)
     try:
         server(host.strip("[]"), int(port),
                Seen(store, options.set)).serve_forever()
