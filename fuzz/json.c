@@ -15,7 +15,6 @@
 
 #include "pieces.h"
 #include "input/us_json.h"
-#include "input/us_json_quote.h"
 
 #include <stdio.h>
 

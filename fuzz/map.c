@@ -16,7 +16,6 @@
 
 
 #include "cluster/us_map.h"
-#include "cluster/us_map_tag.h"
 
 #include <stdio.h>
 #include <stdlib.h>

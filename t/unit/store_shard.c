@@ -8,6 +8,7 @@
 #include "store_zone.h"
 #include "same.h"
 #include "stream.h"
+#include "store/us_shard.h"
 #include "store/us_store_private.h"
 
 
