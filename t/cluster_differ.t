@@ -96,8 +96,9 @@ $a->start;
 primary($a);
 $b->start;
 ok(wait_until(20, sub { state($b) eq 'standby' }), 'the other one follows');
-like($b->error_log, qr/\[warn\].* of shard 0 differ: .* has "replicas=0"/,
-    '  and logs what differs');
+ok(wait_until(20, sub {
+    $b->error_log =~ /\[warn\].* of shard 0 differ: .* has "replicas=0"/
+}), '  and logs what differs');
 
 my $term = term();
 

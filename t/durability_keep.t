@@ -39,18 +39,31 @@ is($t->get('/stats')->json->{next_id}, $next, 'none is new');
 
 # a scrub finds a bit that has changed, and the snapshot is written anew
 
-my ($file) = reverse sort glob("$data/snapshot.0*");
-my $bad = slurp($file);
-substr($bad, length($bad) / 2, 1) ^= "\x10";
+my ($bad, $damaged) = ('', '');
 
 $t->allow(qr/\[alert\].*snapshot\..* at offset \d+/);
 
-open my $fh, '+<:raw', $file or die "$file: $!";
-syswrite $fh, $bad;
-close $fh;
 
-ok(wait_until(10, sub { $t->error_log =~ /\[alert\].*snapshot\./ }),
-    'a scrub finds it');
+# of the newest snapshot, once: one that was under way may take its place
+
+sub damage
+{
+    my ($file) = reverse sort glob("$data/snapshot.0*");
+
+    return if $file eq $damaged || !open my $fh, '+<:raw', $file;
+
+    $damaged = $file;
+    $bad = slurp($file);
+    substr($bad, length($bad) / 2, 1) ^= "\x10";
+    syswrite $fh, $bad;
+    close $fh;
+}
+
+ok(wait_until(30, sub {
+    return 1 if $t->error_log =~ /\[alert\].*snapshot\./;
+    damage();
+    return 0;
+}), 'a scrub finds it');
 ok(wait_until(10, sub {
     my ($now) = reverse sort glob("$data/snapshot.0*");
     return slurp($now, 1) ne $bad && !-e "$data/snapshot.tmp";
@@ -89,11 +102,11 @@ is($memory->get('/url/0')->{status}, 200, 'the store is as it was');
 
 # the snapshot is damaged, and the journal goes back to its beginning
 
-($file) = reverse sort glob("$data/snapshot.0*");
+my ($file) = reverse sort glob("$data/snapshot.0*");
 ok(-e "$data/journal.0000000000000000", 'the journal has all');
 $bad = slurp($file);
 substr($bad, length($bad) / 2, 1) ^= "\x10";
-open $fh, '+<:raw', $file or die "$file: $!";
+open my $fh, '+<:raw', $file or die "$file: $!";
 syswrite $fh, $bad;
 close $fh;
 

@@ -137,7 +137,7 @@ fake_call(int after)
 static fake_file_t *
 fake_file(int fd)
 {
-    unsigned     i;
+    unsigned     i, fd_of;
     struct stat  st;
 
     if (syscall(SYS_newfstatat, fd, "", &st, AT_EMPTY_PATH) != 0) {
@@ -151,12 +151,33 @@ fake_file(int fd)
         }
     }
 
-    assert_true(world.nfiles < FAKE_FILES);
+    /* if there is no room, that of a file which is closed and has no fault */
+
+    for (i = 0; world.nfiles == FAKE_FILES && i < FAKE_FILES; i++) {
+
+        if (world.files[i].err || world.files[i].dropped
+            || world.files[i].lost_to)
+        {
+            continue;
+        }
+
+        for (fd_of = 0; fd_of < FAKE_FDS; fd_of++) {
+            if (world.fds[fd_of].file == &world.files[i]) {
+                break;
+            }
+        }
+
+        if (fd_of == FAKE_FDS) {
+            break;
+        }
+    }
+
+    i = world.nfiles < FAKE_FILES ? world.nfiles++ : i;
+    assert_true(i < FAKE_FILES);
 
     memset(&world.files[i], 0, sizeof(fake_file_t));
     world.files[i].ino = st.st_ino;
     world.files[i].dev = st.st_dev;
-    world.nfiles++;
 
     return &world.files[i];
 }
