@@ -153,7 +153,8 @@ is(() = `$urlstore import in many 2>&1` =~ /^urlstore: refused/mg, 10,
     }
 
     select undef, undef, undef, .2;
-    system('pkill', '-INT', '-P', $pid, 'urlstore');
+    kill 'INT', grep { slurp("/proc/$_/comm", 1) eq "urlstore\n" }
+        split ' ', slurp("/proc/$pid/task/$pid/children");
     like(join('', <$out>), qr/interrupted;\ the\ same\ command\ continues;
         \ \d+\ lines:\ 1\ new.*\n130\n$/x, 'interrupted');
     like(`$urlstore verify in2`, qr/ 1 ids/, '... all is kept');
