@@ -5,7 +5,8 @@
 #   make bench-engine       the same: all lists, both orders
 #   make bench-http         requests and batches over HTTP
 #   make bench-stream       links of pages, most seen before, beside Redis
-#   make bench-sets         memory and time of sets, of each shape
+#   make bench-sets         memory and time of sets of each shape, and
+#                           bench-stream, which has links that a set has
 #   make bench-durability   adds on disk, restart
 #   make bench-scale        1 M to 100 M generated URLs (SCALE=N for fewer)
 #   make bench-url          ns per URL beside uriparser and libcurl
@@ -57,7 +58,7 @@ bench-http: $(B)/.deps-bench build $(B)/generate    ## requests and batches over
 bench-stream: $(B)/.deps-bench build $(B)/generate  ## links of pages, most seen before, beside Redis
 	@LISTS='$(LISTS)' bench/stream/run.pl
 
-bench-sets: $(B)/bench/sets       ## memory and time of sets, of each shape
+bench-sets: $(B)/bench/sets bench-stream ## memory and time of sets, of each shape; links beside Redis
 	@$<
 
 bench-cluster: $(B)/.deps-bench $(B)/.deps-pg build $(B)/generate ## routers, the replicated log, failover

@@ -145,6 +145,12 @@ $out = target('stream', 'LINES=2000', 'ROUNDS=1',
     'LISTS=html_mdn_archived_pages');
 unlike($out, qr/ 0\.000/, 'each pass takes time');
 
+$out = `build/bench/sets 1000000`;
+is($?, 0, 'build/bench/sets');
+like($out, qr/^50 %, in order +[45]\d{5} +0\.2\d+ +0\.\d+ +\d+ +\d+$/m,
+    'half of the ids');
+like($out, qr/^a drop of \d+ members: .* \d+ bytes left$/m, 'a drop');
+
 $out = target('durability', 'LINES=0', 'RESTART=100000', 'ROUNDS=1');
 like($out, qr/^just before a snapshot, killed +\d/m, 'restarts');
 

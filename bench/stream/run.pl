@@ -15,6 +15,7 @@
 #     full        the same with canonical URLs in the answers
 #     older       the same as again, with older=30d: what was claimed longer ago
 #                 would be due
+#     set         the same as again, with set=: all of them are in it
 #     relative    the same as again; links to the host of the batch's first URL
 #                 are sent without scheme and host, and that URL as base=
 #
@@ -77,13 +78,14 @@ for my $n (0 .. $#lists) {
     }
 }
 
+my @heads = ('first', 'again', 'full', 'older', 'set', 'relative',
+    'SADD first', 'again', 'SHA-1 first', 'again');
+
 print "\nserver CPU, us a link; in brackets: times Redis SADD of the lines\n\n";
-table([ 'first', 'again', 'full', 'older', 'relative', 'SADD first', 'again',
-    'SHA-1 first', 'again' ], @cpu);
+table(\@heads, @cpu);
 
 print "\nwall time, us a link\n\n";
-table([ 'first', 'again', 'full', 'older', 'relative', 'SADD first', 'again',
-    'SHA-1 first', 'again' ], @wall);
+table(\@heads, @wall);
 
 $redis->stop if $redis;
 $t->stop;
@@ -98,7 +100,8 @@ sub config
     for my $n (0 .. $#lists) {
         for my $batch (BATCHES) {
             for my $zone (map { "z${n}b${batch}_$_" } 1 .. FIRSTS) {
-                $zones .= "urlstore_zone $zone 256m revisit=1h;\n";
+                $zones .= "urlstore_zone $zone 256m revisit=1h"
+                    . " sets_create=auto;\n";
                 $locations .= "location /$zone/ { urlstore_api $zone; }\n";
             }
         }
@@ -237,8 +240,11 @@ sub measure
         full => requests($links, $batch, "/${zone}_1/add?"),
         older => requests($links, $batch,
             "/${zone}_1/add?brief=1&older=30d"),
+        set => requests($links, $batch, "/${zone}_1/add?brief=1&set=crawl"),
         relative => relative($links, $batch, "/${zone}_1/add?brief=1"),
     );
+
+    run($ours{set}, 0);
 
     for (1 .. $rounds) {
         $keep->($_, run($ours{$_}, 0)) for sort keys %ours;
@@ -250,7 +256,7 @@ sub measure
     printf "%-30s %6d %8d %8d %5.1f%%\n", $name, $batch, $n, $urls,
         100 * $urls / $n;
 
-    my @cases = ('first', 'again', 'full', 'older', 'relative',
+    my @cases = ('first', 'again', 'full', 'older', 'set', 'relative',
         'lines first', 'lines',
         'sha first', 'sha');
 
@@ -374,21 +380,21 @@ sub median
 
 # --- what is printed ----------------------------------------------------
 
-# rows: list, batch, five of ours, four of Redis
+# rows: list, batch, six of ours, four of Redis
 
 sub table
 {
     my ($names, @rows) = @_;
 
-    printf "%-30s %6s" . ' %13s' x 5 . ' %11s' x 4 . "\n", '', 'batch',
+    printf "%-30s %6s" . ' %13s' x 6 . ' %11s' x 4 . "\n", '', 'batch',
         @$names;
 
     for my $row (@rows) {
         my ($list, $batch, @us) = @$row;
-        my @redis = @us[5 .. 8];
+        my @redis = @us[6 .. 9];
 
-        printf "%-30s %6d" . ' %13s' x 5 . ' %11s' x 4 . "\n", $list, $batch,
-            (map { ratio($us[$_], $redis[$_ ? 1 : 0]) } 0 .. 4),
+        printf "%-30s %6d" . ' %13s' x 6 . ' %11s' x 4 . "\n", $list, $batch,
+            (map { ratio($us[$_], $redis[$_ ? 1 : 0]) } 0 .. 5),
             map { defined ? sprintf('%.3f', $_) : '-' } @redis;
     }
 }
