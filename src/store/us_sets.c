@@ -661,10 +661,15 @@ us_sets_dead(const us_arena_t *a)
 }
 
 
-/* the chunk to clean, of some that follow the last one; 0: there is none */
+/*
+ * The chunk to clean, of some that follow the last one; 0: there is none.  More
+ * of it is dead than the end of a chunk may be for which the next object is too
+ * large, and than a 64th of it beside, unless memory is short: so each chunk
+ * that is cleaned gives memory back, and cleaning ends.
+ */
 
 static uint64_t
-us_sets_victim(us_arena_t *a)
+us_sets_victim(us_arena_t *a, int spare)
 {
     uint32_t    n, least;
     unsigned    choices;
@@ -675,7 +680,8 @@ us_sets_victim(us_arena_t *a)
     max = h->area[US_AREA_MEMBERS].max;
     chunk = h->members_cursor;
     victim = 0;
-    least = UINT32_MAX;
+    least = ((uint32_t) 1 << a->chunk_shift) - US_SET_OBJECT
+            - (spare ? (uint32_t) 1 << a->chunk_shift >> 6 : 0);
     choices = 0;
 
     for (i = 0; i < max && choices < US_SET_CHOICES; i++) {
@@ -785,13 +791,15 @@ us_sets_clean(us_arena_t *a, uint64_t chunk)
 static int
 us_sets_tidy(us_arena_t *a)
 {
+    int       spare;
     size_t    done;
     ssize_t   n;
     uint64_t  most, chunk;
 
     most = (uint64_t) 1 << a->chunk_shift;
+    spare = us_arena_fits(a, US_SET_AT_ONCE, 0);
 
-    if (us_arena_fits(a, US_SET_AT_ONCE, 0)) {
+    if (spare) {
         most += us_area_bytes(a, US_AREA_MEMBERS) / US_SET_DEAD;
     }
 
@@ -801,7 +809,7 @@ us_sets_tidy(us_arena_t *a)
             return 0;
         }
 
-        chunk = us_sets_victim(a);
+        chunk = us_sets_victim(a, spare);
         n = chunk ? us_sets_clean(a, chunk) : -1;
 
         if (n == -1) {
