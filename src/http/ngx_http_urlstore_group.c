@@ -537,6 +537,11 @@ ngx_http_urlstore_group_fenced(ngx_http_urlstore_batch_t *batch)
 static ngx_int_t
 ngx_http_urlstore_group_gone(ngx_http_urlstore_batch_t *batch)
 {
+    uint64_t  lsn;
+
+    lsn = us_store_published(batch->ctx->zone->store);
+    batch->ctx->lsn = ngx_max(batch->ctx->lsn, lsn);
+
     return ngx_http_urlstore_fault(batch->ctx, NGX_HTTP_NOT_FOUND,
                                    "there is no set \"%V\"%s",
                                    &batch->ctx->set_name,

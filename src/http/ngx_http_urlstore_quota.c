@@ -481,7 +481,9 @@ ngx_http_urlstore_quota_charge(ngx_http_request_t *r, ngx_uint_t n)
     ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
     quota = ulcf->quota;
 
-    if (n == 0) {
+    /* a redirect may have led to a location without one */
+
+    if (n == 0 || quota == NULL) {
         return;
     }
 

@@ -150,8 +150,14 @@ us_disk_pread_now(int fd, void *p, size_t len, size_t least, uint64_t offset)
 
         n = preadv2(fd, &iov, 1, (off_t) (offset + done), RWF_NOWAIT);
 
+        /* Linux 5.9 and 5.10 answer 0 before the end, too: preadv2(2), BUGS */
+
         if (n == 0) {
-            break;
+            if (done >= least) {
+                break;
+            }
+
+            return us_disk_pread(fd, p, len, offset);
         }
 
         if (n == -1 && errno == EAGAIN) {
