@@ -8,6 +8,7 @@ use warnings;
 
 use lib 't/lib';
 use IO::Socket::INET;
+use UrlStore::Fake;
 use UrlStore::Test;
 
 my $t = UrlStore::Test->new->run(<<'CONF');
@@ -245,6 +246,22 @@ like(ask("set list $kept", ''), qr/^a\t1\t\d+\t\d+\t3\nb\t0\t.*\n0$/m,
 is(ask("dump --set a $kept", '') =~ s/^\d+//r, "\thttp://set.test/\n0\n",
     'dump --set http://');
 unlike(ask("dump --set !a $kept", ''), qr/set.test/, '  the others');
+
+# of one that always has more, and of one that does not go on
+
+my $fake = UrlStore::Fake->new(sub {
+    my ($name, $n, $target) = @_;
+    return { json => { next_id => 3, epoch => 1 } } if $target =~ m{/stats};
+    my ($from) = $target =~ /from=(\d+)/;
+    my $next = $name eq 'more' ? $from + 1 : $from;
+    return { text => "$from\thttp://$from.test/\n# next=$next\n" };
+});
+my $endless = 'http://127.0.0.1:' . $fake->port . '/x';
+
+is(ask("dump --set a $endless/more", ''), join('', map {
+    "$_\thttp://$_.test/\n" } 0 .. 2) . "0\n", '  ends at its first next_id');
+like(ask("dump --set a $endless/less", ''), qr/^2\n.*does not go on/m,
+    '  says that a list does not go on');
 is(ask("set drop $kept b", ''), "0\n", 'set drop http://');
 like(ask("set drop $kept b", ''), qr/^1\n.*404: there is no set "b"/,
     '  once');

@@ -701,16 +701,20 @@ us_dump_service(const us_dump_options_t *o, const char *url)
     id = next & ~US_LOCAL_MAX;
     missing = 0;
 
-    if (o->set) {
-        for (id = 0, end = 1; code == US_CLI_DONE && id != end; /* void */ ) {
+    while (code == US_CLI_DONE && id < next) {
+
+        if (o->set) {
             end = id;
             code = us_dump_listed(&c, o, &id);
+
+            if (code == US_CLI_DONE && id <= end) {
+                code = us_cli_fail("%s: the list does not go on; no id from %"
+                                   PRIu64 " on was printed", url, end);
+            }
+
+            continue;
         }
 
-        id = next;
-    }
-
-    while (code == US_CLI_DONE && id < next) {
         len = 0;
 
         for (n = 0; n < US_DUMP_IDS && id < next; n++) {
