@@ -586,6 +586,20 @@ for my $case ([ 404, '{"processed":0}', 404 ], [ 409, '{"processed":0}', 409 ],
     $t->stop;
 }
 
+# an answer that is cut says nothing of what was done
+
+{
+    my $shard = UrlStore::FakeShard->new(0, sub {
+        ${ $_[1] } = substr reply(404, '{"processed":1,"results":[]}', $tag0,
+            'Content-Type: application/problem+json'), 0, -14;
+    });
+
+    $t->run(conf(us_a => $shard->port, us_b => $down));
+    is($t->post('/add?set=a', "http://a.com/\nhttp://b.com/\n")->{status}, 504,
+        'a 404 that is cut');
+    $t->stop;
+}
+
 # a node that hangs does not hold up the report
 
 $t->run(conf(us_a => $broken->port, us_b => $down));

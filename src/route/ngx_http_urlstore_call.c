@@ -893,11 +893,16 @@ ngx_http_urlstore_call_unsure(ngx_http_urlstore_call_t *call)
         return 0;
     }
 
-    /* a set was dropped: what was done before is in the problem */
+    /*
+     * A set was dropped: what was done before is in the problem, unless that
+     * was cut.
+     */
 
     if (call->code == NGX_HTTP_NOT_FOUND) {
-        return call->text.len
-               && memmem(call->text.data, call->text.len, "\"results\"", 9);
+        return call->status == 0
+               || (call->text.len
+                   && memmem(call->text.data, call->text.len, "\"results\"",
+                             9));
     }
 
     return call->code < NGX_HTTP_BAD_REQUEST
