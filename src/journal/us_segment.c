@@ -344,11 +344,16 @@ us_reader_need(us_reader_t *r, uint64_t offset, size_t len, size_t *got)
 
 static us_read_t
 us_reader_begin(us_reader_t *r, int dirfd, const char *name,
-    us_segment_kind_t kind, const uint8_t *uuid)
+    us_segment_kind_t kind, const uint8_t *uuid, const us_ops_t *ops,
+    unsigned aligned, unsigned now)
 {
     size_t          got;
     const uint8_t  *p;
 
+    memset(r, 0, sizeof(us_reader_t));
+    r->ops = ops;
+    r->aligned = aligned;
+    r->now = now;
     snprintf(r->name, sizeof(r->name), "%s", name);
 
     r->fd = openat(dirfd, name, O_RDONLY|O_NOFOLLOW|O_CLOEXEC);
@@ -382,10 +387,7 @@ us_read_t
 us_reader_open(us_reader_t *r, int dirfd, const char *name,
     us_segment_kind_t kind, const uint8_t *uuid, const us_ops_t *ops)
 {
-    memset(r, 0, sizeof(us_reader_t));
-    r->ops = ops;
-
-    return us_reader_begin(r, dirfd, name, kind, uuid);
+    return us_reader_begin(r, dirfd, name, kind, uuid, ops, 0, 0);
 }
 
 
@@ -393,11 +395,7 @@ us_read_t
 us_reader_open_uncached(us_reader_t *r, int dirfd, const char *name,
     us_segment_kind_t kind, const uint8_t *uuid, const us_ops_t *ops)
 {
-    memset(r, 0, sizeof(us_reader_t));
-    r->ops = ops;
-    r->aligned = 1;
-
-    return us_reader_begin(r, dirfd, name, kind, uuid);
+    return us_reader_begin(r, dirfd, name, kind, uuid, ops, 1, 0);
 }
 
 
@@ -405,11 +403,7 @@ us_read_t
 us_reader_open_now(us_reader_t *r, int dirfd, const char *name,
     us_segment_kind_t kind, const uint8_t *uuid, const us_ops_t *ops)
 {
-    memset(r, 0, sizeof(us_reader_t));
-    r->ops = ops;
-    r->now = 1;
-
-    return us_reader_begin(r, dirfd, name, kind, uuid);
+    return us_reader_begin(r, dirfd, name, kind, uuid, ops, 0, 1);
 }
 
 

@@ -98,7 +98,7 @@
 /* words of a commit: ids, or those of eight parts, whichever are more */
 #define US_SET_PENDING    (8 * (US_SET_IN_PLACE + 1))
 
-/* this part of all, and a chunk, may be dead before a chunk is cleaned */
+/* a 24th of all, and a chunk, may be dead before a chunk is cleaned */
 #define US_SET_DEAD       24
 
 /* chunks that are partly empty, and one into which is moved */
@@ -662,10 +662,11 @@ us_sets_dead(const us_arena_t *a)
 
 
 /*
- * The chunk to clean, of some that follow the last one; 0: there is none.  More
- * of it is dead than the end of a chunk may be for which the next object is too
- * large, and than a 64th of it beside, unless memory is short: so each chunk
- * that is cleaned gives memory back, and cleaning ends.
+ * The chunk to clean, of some that follow the last one; 0: there is none.
+ * Objects that are moved may leave the end of another chunk unused, which has
+ * less than US_SET_OBJECT bytes.  So a chunk is cleaned only if more than these
+ * are dead in it, and a 64th of the chunk unless memory is short: each cleaning
+ * then gives memory back, and cleaning ends.
  */
 
 static uint64_t
