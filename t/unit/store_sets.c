@@ -875,14 +875,17 @@ test_bytes(void **state)
 
     munmap(mem, (size_t) 2 << 30);
 
-    /* half of all, in order, in chunks of 16 KB and of 64 KB; cleaning ends */
+    /*
+     * Half of all, in order, in chunks of 16 KB and of 64 KB.  Cleaning ends,
+     * also where more than a 24th of 4 MB are ends of chunks.
+     */
 
     for (size = (size_t) 512 << 20; size <= (size_t) 2 << 30; size *= 4) {
         mem = zone_map(&a, size);
         assert_int_equal(us_set_make_locked(&a, 20, text("a"), NOW, NULL,
                                             &rows[0]), 0);
 
-        for (i = 0; i < 20 * n; i += 512) {
+        for (i = 0; i < (size >> 30 ? 20 : 32) * n; i += 512) {
             for (k = 0, id = i; id < i + 512; id++) {
                 if (rnd(2)) {
                     some[k].first = id;
