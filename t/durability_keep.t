@@ -71,10 +71,15 @@ ok(wait_until(10, sub {
 
 # a reader keeps the files that it may read: the owner has time between two
 
-ok(wait_until(10, sub {
+my $command = "$UrlStore::Test::TOP/build/urlstore";
+
+sub verified
+{
     sleep 0.3;
-    `$UrlStore::Test::TOP/build/urlstore verify $data | tail -1` =~ /^ok/
-}), 'the directory is whole');
+    return `$command verify $data | tail -1` =~ /^ok/;
+}
+
+ok(wait_until(10, \&verified), 'the directory is whole');
 ok(wait_until(10, sub {
     $t->get('/stats')->json->{scrubbed_bytes} > length $bad
 }),
@@ -110,7 +115,6 @@ open my $fh, '+<:raw', $file or die "$file: $!";
 syswrite $fh, $bad;
 close $fh;
 
-my $command = "$UrlStore::Test::TOP/build/urlstore";
 my $copy = "$t->{dir}/copy";
 
 is(`$command dump $data 2>/dev/null | cut -f1 | head -$next`, $ids,
@@ -132,7 +136,7 @@ like($t->error_log, qr/\[warn\].*has all that it had; a snapshot replaces it/,
 ok(wait_until(10, sub {
     my ($now) = reverse sort glob("$data/snapshot.0*");
     return slurp($now, 1) ne $bad && !-e "$data/snapshot.tmp"
-        && `$command verify $data | tail -1` =~ /^ok/
+        && verified()
 }), '  a new snapshot takes its place');
 ok($t->stop, 'stopped');
 
