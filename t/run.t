@@ -15,6 +15,9 @@ my $run = "$UrlStore::Test::TOP/tools/run.sh";
 my $data = tempdir(CLEANUP => 1) . "/my data";
 my $port = UrlStore::Test::free_port();
 
+ok(!IO::Socket::INET->new(LocalAddr => '127.0.0.1', LocalPort => $port,
+    Listen => 1), 'the port of a test is its own, also before it is used');
+
 my ($rc, $out) = run('start', $port, $data, 2);
 
 is($rc, 0, 'start') or diag($out);

@@ -52,6 +52,7 @@ use File::Temp qw(tempdir);
 use IO::Socket::INET;
 use JSON::PP ();
 use POSIX qw(:sys_wait_h);
+use Socket qw(SOL_SOCKET SO_REUSEADDR);
 use Test::More;
 use Time::HiRes qw(sleep time);
 
@@ -165,11 +166,14 @@ sub port
 
 
 # Below the ephemeral range, so that no outgoing connection takes it between
-# the test and nginx's bind.  Processes that run at the same time have pids
-# close to each other: 64 ports for each, so that tests side by side never ask
-# for the same one.
+# the test and nginx's bind.  Until this process ends the port is bound, also
+# while its server is down: a plain bind fails then, that of another test, too,
+# and one with SO_REUSEADDR succeeds, that of servers, as nobody listens.
+# Processes that run at the same time have pids close to each other: each looks
+# at 64 ports of its own first.
 
 my $PORTS = 0;
+my @BOUND;
 
 sub free_port
 {
@@ -177,9 +181,10 @@ sub free_port
         my $port = 10000 + ($$ * 64 + $PORTS++) % 22000;
 
         my $s = IO::Socket::INET->new(LocalAddr => '127.0.0.1',
-            LocalPort => $port, Proto => 'tcp', Listen => 1) or next;
+            LocalPort => $port, Proto => 'tcp') or next;
 
-        close $s;
+        setsockopt $s, SOL_SOCKET, SO_REUSEADDR, 1 or die "setsockopt: $!";
+        push @BOUND, $s;
         return $port;
     }
 
