@@ -47,7 +47,7 @@ for my $n (1 .. 10 * $cycles) {
 
 is($bad, 0, 'nginx -t is content');
 ok(wait_until(20, sub { $t->worker_pids == 2 }), 'two workers in the end');
-is_deeply($rec->check, [], 10 * $cycles . ' reloads');
+no_faults($rec->check, 10 * $cycles . ' reloads');
 is($t->get('/stats')->json->{state}, 'ready', 'nothing was loaded again');
 
 # stop and start
@@ -62,7 +62,7 @@ for my $n (1 .. $half) {
     sleep 0.1;
 }
 
-is_deeply([ @stops, @{ $rec->check } ], [], "stopped and started $half times");
+no_faults([ @stops, @{ $rec->check } ], "stopped and started $half times");
 
 # binary upgrades
 
@@ -146,9 +146,9 @@ for my $n (1 .. $cycles) {
 }
 
 $rec->stop;
-is_deeply([ @faults, @{ $rec->check(1) } ], [],
+no_faults([ @faults, @{ $rec->check(1) } ],
     "$cycles upgrades, $rec->{answers} answers kept");
-is_deeply($rec->dense, [], 'ids are dense');
+no_faults($rec->dense, 'ids are dense');
 cmp_ok($slowest, '<', 15, 'handed over in time');
 cmp_ok($t->get('/stats')->json->{snapshots}, '>=', 0, 'snapshots in between');
 

@@ -61,7 +61,7 @@ use UrlStore::Corpora;
 use UrlStore::Route;
 
 our @EXPORT = (@Test::More::EXPORT, @UrlStore::Corpora::EXPORT, qw(
-    http full routed same_urls summary_ids member_ids json uri_escape
+    http no_faults full routed same_urls summary_ids member_ids json uri_escape
     wait_until slurp spew alive crc32c resealed
     zone_conf need_fault_disk need_fault_clock
 ));
@@ -724,6 +724,21 @@ sub http
 
 
 # --- what tests need ----------------------------------------------------
+
+
+# A test that a campaign has found none; of those that it has found, 20.
+
+sub no_faults
+{
+    my ($faults, $what) = @_;
+
+    my @some = @$faults > 20 ? (@$faults[0 .. 19], @$faults . ' in all')
+        : @$faults;
+
+    local $Test::Builder::Level = $Test::Builder::Level + 1;
+
+    return Test::More::is(join("\n", @some), '', $what);
+}
 
 
 sub full { return $ENV{US_FULL} ? 1 : 0 }
