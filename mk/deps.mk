@@ -25,7 +25,8 @@ PKG_web   := chromium-headless-shell
 PKG_clients  := python3-minimal python3-aiohttp python3-scrapy mypy \
                 python3-pip python3-setuptools python3-wheel golang-go \
                 default-jdk-headless ruby php-cli
-PKG_languages := $(if $(shell command -v rustc),,rustc)
+PKG_languages := mono-mcs mono-runtime libmono-system-net-http4.0-cil \
+                 $(if $(shell command -v rustc),,rustc)
 PKG_bench    := g++ wrk redis-tools libjudy-dev libmarisa-dev libhat-trie-dev \
                 liburiparser-dev libcurl4-openssl-dev gnuplot-nox
 PKG_corpora  := git libhtml-parser-perl

@@ -348,7 +348,7 @@ test-clients: deps $(CLIENT_MODULES) build  ## the clients, Scrapy, Crawlee
 test-crawl: deps $(CLIENT_MODULES) build  ## crawlers, killed, on a site of 5,000 pages (CRAWLERS)
 	@US_FULL=1 $(PROVE) -v t/clients/crawl.t
 
-test-languages: $(B)/.deps-clients $(B)/.deps-languages build  ## batches in Ruby, PHP and Rust, without a client
+test-languages: $(B)/.deps-clients $(B)/.deps-languages build  ## batches in Ruby, PHP, Rust and C#, without a client
 	@US_FULL=1 $(PROVE) -v t/clients/languages.t
 
 $(WEB_MODULES): | $(B)/.deps-web

@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 
-# A batch without a client: Ruby and PHP; in US_FULL=1 Rust, whose compiler is
-# large (make test-languages).
+# A batch without a client: Ruby and PHP; in US_FULL=1 Rust and C#, which need
+# a compiler each (make test-languages).
 
 use strict;
 use warnings;
@@ -10,7 +10,7 @@ use lib 't/lib';
 use UrlStore::Test;
 
 my $examples = "$UrlStore::Test::TOP/examples";
-my @languages = (qw(ruby php), full() ? 'rust' : ());
+my @languages = (qw(ruby php), full() ? qw(rust csharp) : ());
 my $t = UrlStore::Test->new->run(join('', map { "urlstore_zone $_ 16m;\n" }
     @languages) . join '', map { <<CONF } 0 .. $#languages);
 server {
@@ -24,6 +24,9 @@ my %commands = (
     php => sub { "php $examples/batch.php http://$_[0]" },
     rust => sub { "rustc -D warnings -o $t->{dir}/batch $examples/batch.rs "
         . "&& $t->{dir}/batch $_[0]" },
+    csharp => sub { "mcs -warnaserror -r:System.Net.Http "
+        . "-out:$t->{dir}/batch.exe $examples/batch.cs "
+        . "&& mono $t->{dir}/batch.exe http://$_[0]" },
 );
 
 spew("$t->{dir}/links", "http://a.test/\nHTTP://A.test/#x\nftp://a.test/\n"
