@@ -35,5 +35,7 @@ ok($t->ready(write => 1), 'started again');
 my $loaded = "loaded, and writable: 100 ids, epoch 1; from no snapshot, "
     . "$bytes bytes of journal";
 
-like($t->error_log, qr/\[notice\] .* $where: $loaded/,
-    'a start says what it has read');
+# a line that is written after the store is ready
+
+ok(wait_until(5, sub { $t->error_log =~ /\[notice\] .* $where: $loaded/ }),
+    'a start says what it has read') or diag($t->error_log);
