@@ -180,7 +180,7 @@ mandir    ?= $(prefix)/share/man
 bashdir   ?= $(prefix)/share/bash-completion/completions
 zshdir    ?= $(prefix)/share/zsh/site-functions
 
-DOCS      := README.md CHANGELOG.md LICENSE \
+DOCS      := README.md CHANGELOG.md SECURITY.md CONTRIBUTING.md LICENSE \
              $(wildcard docs/*.md docs/*/* conf/* examples/*)
 
 # of libus.a, for other programs (examples/embed.c)
