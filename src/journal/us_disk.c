@@ -25,6 +25,9 @@
 /* bytes that the kernel is asked to read; it may bound them */
 #define US_DISK_AHEAD  (1 << 20)
 
+/* bytes: no folio of the page cache is larger */
+#define US_DISK_PAGE   (2 << 20)
+
 
 int
 us_disk_fail(us_disk_error_t *e, int err, const char *fmt, ...)
@@ -186,6 +189,22 @@ us_disk_pread_now(int fd, void *p, size_t len, size_t least, uint64_t offset)
     return us_disk_pread(fd, p, len, offset);
 
 #endif
+}
+
+
+void
+us_disk_again(int fd, uint64_t offset)
+{
+    uint64_t  page;
+
+    page = offset & ~(uint64_t) (US_DISK_PAGE - 1);
+
+    /* pages that are being read are locked, and stay */
+
+    (void) posix_fadvise(fd, (off_t) page, 2 * US_DISK_PAGE,
+                         POSIX_FADV_DONTNEED);
+    (void) posix_fadvise(fd, (off_t) offset, US_DISK_AHEAD,
+                         POSIX_FADV_WILLNEED);
 }
 
 

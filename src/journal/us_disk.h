@@ -45,6 +45,12 @@ ssize_t us_disk_pread_now(int fd, void *p, size_t len, size_t least,
     uint64_t offset);
 
 /*
+ * Asks for it anew: a page that the disk has failed to read stays in memory
+ * without its bytes, and is not read again for those who do not wait.
+ */
+void us_disk_again(int fd, uint64_t offset);
+
+/*
  * Whether a failure may pass without anybody touching the data: no descriptor,
  * no memory, no room, no permission.
  */

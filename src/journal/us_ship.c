@@ -39,15 +39,25 @@ us_ship_wait(us_ship_t *s)
 }
 
 
-/* a read that does not wait may be tried again for some time */
+/*
+ * A read that does not wait may be tried again for some time.  If nothing has
+ * come for a second, the disk may have failed to read it.
+ */
 
 static us_ship_rc_t
 us_ship_failed(us_ship_t *s)
 {
     s->error = s->reader.error;
 
-    return s->error.err == EAGAIN && s->tries++ < US_SHIP_TRIES
-           ? US_SHIP_WAIT : US_SHIP_FAILED;
+    if (s->error.err != EAGAIN) {
+        return US_SHIP_FAILED;
+    }
+
+    if (++s->tries % US_SHIP_AGAIN == 0) {
+        us_disk_again(s->reader.fd, s->reader.buf_offset);
+    }
+
+    return s->tries <= US_SHIP_TRIES ? US_SHIP_WAIT : US_SHIP_FAILED;
 }
 
 
@@ -290,7 +300,12 @@ us_ship_begin(us_ship_t *s, int dirfd, const us_ops_t *ops,
 
     /* whether it is the reader's file has to be known now */
 
-    return rc == US_SHIP_WAIT ? US_SHIP_FAILED : rc;
+    if (rc == US_SHIP_WAIT) {
+        us_disk_again(s->reader.fd, s->reader.buf_offset);
+        return US_SHIP_FAILED;
+    }
+
+    return rc;
 }
 
 

@@ -32,6 +32,7 @@
 #define US_SHIP_GRACE  60000          /* ms that readers have together */
 #define US_SHIP_PACE   262144         /* bytes that give them a second more */
 #define US_SHIP_TRIES  250            /* of a read, by an owner each 20 ms */
+#define US_SHIP_AGAIN  50             /* after so many it is asked for anew */
 #define US_SHIP_FREE   4              /* as does so much time without a lock */
 
 
