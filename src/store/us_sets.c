@@ -1311,6 +1311,31 @@ us_set_reach(us_set_work_t *w, uint64_t id)
 }
 
 
+/*
+ * The nodes that lead to these runs, all of them before any change is pending:
+ * a new level moves what the root leads to, and the commit of a node counts
+ * what is pending.  Returns to how many runs nodes lead.
+ */
+
+static size_t
+us_set_lead(us_set_work_t *w, const us_set_run_t *runs, size_t n)
+{
+    size_t    i;
+    uint64_t  id;
+
+    for (i = 0; i < n; i++) {
+        for (id = runs[i].first; id <= runs[i].last; id = (id | 0xffff) + 1) {
+
+            if (us_set_reach(w, id) == NULL) {
+                return i;
+            }
+        }
+    }
+
+    return n;
+}
+
+
 size_t
 us_set_run_write(uint8_t *p, uint64_t last, const us_set_run_t *run)
 {
@@ -1422,7 +1447,7 @@ us_set_change_locked(us_arena_t *a, uint32_t row, const us_set_run_t *runs,
     size_t n, int in, int journal)
 {
     int              full;
-    size_t           i, k, end, was;
+    size_t           i, k, end, was, led;
     unsigned         ns;
     uint64_t         first, id, *p;
     us_set_work_t    w, before;
@@ -1439,9 +1464,13 @@ us_set_change_locked(us_arena_t *a, uint32_t row, const us_set_run_t *runs,
         end = a->head->key ? US_KEYS_AT_ONCE : US_SET_AT_ONCE;
         end = !journal || n - i < end ? n : i + end;
 
-        k = i;
+        if (journal && in) {
+            led = us_set_lead(&w, &runs[i], end - i);
+            full = led < end - i;
+            end = i + led;
+        }
 
-        do {
+        for (k = i; k < end; /* void */ ) {
             was = k;
             before = w;
             id = first >> US_SET_CONTAINER << US_SET_CONTAINER;
@@ -1453,16 +1482,19 @@ us_set_change_locked(us_arena_t *a, uint32_t row, const us_set_run_t *runs,
                           : us_set_change(&w, p, 1, id, spans.news, ns, in)
                             != 0)
             {
-                /* what is written is dead; nodes are not, and were counted */
+                /* what is written since is dead */
 
                 before.at = w.at;
                 w = before;
-                w.bytes = 0;
                 k = was;
                 full = 1;
+                break;
             }
 
-        } while (journal && k < end && !full);
+            if (!journal) {
+                break;
+            }
+        }
 
         if (k < n && k == end) {
             first = runs[k].first;

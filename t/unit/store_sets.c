@@ -269,6 +269,124 @@ make(us_store_t *s, const char *name)
 }
 
 
+/*
+ * One change into three containers, in one commit if it is journaled: of a set
+ * that is empty, or has the id 5, to which its root leads, or one in a node.
+ */
+
+static void
+levels(us_arena_t *a, us_store_set_t set, uint64_t had, uint64_t far,
+    int with_op)
+{
+    size_t        i;
+    us_set_run_t  run = { had, had };
+    us_set_run_t  runs[] = { { 100, 110 }, { far - 3, far - 2 },
+                             { far + 70000, far + 70000 } };
+
+    if (had) {
+        assert_int_equal(us_set_change_locked(a, set.row, &run, 1, 1, 0), 1);
+    }
+
+    assert_int_equal(us_set_change_locked(a, set.row, runs, 3, 1, with_op), 3);
+
+    for (i = 0; i < 3; i++) {
+        assert_true(us_set_has(a, set.row, runs[i].first));
+        assert_true(us_set_has(a, set.row, runs[i].last));
+        assert_false(us_set_has(a, set.row, runs[i].last + 1));
+    }
+
+    assert_int_equal(us_set_has(a, set.row, had), had != 0);
+    assert_int_equal(us_set_row(a, set.row)->members, had ? 15 : 14);
+}
+
+
+static void
+test_levels(void **state)
+{
+    zone_t          *z;
+    uint64_t         lsn;
+    unsigned         i, shift;
+    us_store_set_t   set;
+
+    static const uint64_t  had[] = { 0, 5, 70000 };
+
+    z = zone();
+
+    for (i = 0; i < 6; i++) {
+        for (shift = 16; shift <= 34; shift++) {
+            set = make(z->store, "levels");
+            levels(&z->store->arena, set, had[i / 2], (uint64_t) 1 << shift,
+                   i % 2);
+            assert_int_equal(us_store_set_drop(z->store, set, &lsn), US_OK);
+        }
+    }
+
+    zone_destroy(z);
+}
+
+
+/*
+ * Changes of 60 ids in as many containers, until there is no more room; then a
+ * container is emptied.  What a part of a change has taken is counted, no more.
+ */
+
+static void
+test_counted(void **state)
+{
+    size_t           i, n;
+    zone_t          *z;
+    uint64_t         members, from;
+    unsigned         full, parts;
+    us_arena_t      *a;
+    us_set_run_t     runs[60], run;
+    us_set_row_t    *row;
+
+    zone_conf.sets = 1;
+    z = zone_create((size_t) 1 << 20, 0);
+    zone_conf.sets = 0;
+    a = &z->store->arena;
+    rows[0] = make(z->store, "full").row;
+    row = us_set_row(a, rows[0]);
+
+    for (full = 0, parts = 0; full < 300; /* void */ ) {
+
+        for (i = 0; i < 60; i++) {
+            runs[i].first = (i * 4 + rnd(4)) << 16 | rnd(65536);
+            runs[i].last = runs[i].first;
+        }
+
+        n = us_set_change_locked(a, rows[0], runs, 60, 1, 1);
+
+        for (i = 0; i < n; i++) {
+            assert_true(us_set_has(a, rows[0], runs[i].first));
+        }
+
+        if (n < 60) {
+            full++;
+            parts += n > 0;
+            run.first = rnd(240) << 16;
+            run.last = run.first | 0xffff;
+            assert_int_equal(us_set_change_locked(a, rows[0], &run, 1, 0, 1),
+                             1);
+        }
+    }
+
+    assert_true(parts > 0);
+    members = 0;
+
+    for (from = 0; us_set_next(a, rows[0], from, FAR, &run);
+         from = run.last + 1)
+    {
+        members += run.last - run.first + 1;
+    }
+
+    assert_int_equal(row->members, members);
+    memory_check(a, 1);
+
+    zone_destroy(z);
+}
+
+
 static us_store_item_t
 put(us_store_t *s, us_store_set_t set, const char *url, uint64_t name)
 {
@@ -914,6 +1032,8 @@ main(void)
 {
     const struct CMUnitTest  tests[] = {
         cmocka_unit_test(test_model),
+        cmocka_unit_test(test_levels),
+        cmocka_unit_test(test_counted),
         cmocka_unit_test(test_answers),
         cmocka_unit_test(test_replay),
         cmocka_unit_test(test_marks),
