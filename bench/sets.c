@@ -26,6 +26,7 @@
 #define TESTS    2000000
 #define CRAWLS   50
 #define EMPTY    1000
+#define FINDS    100000
 
 
 static us_arena_t   arena;
@@ -255,6 +256,51 @@ empty(void)
 }
 
 
+/* finding a set by its name, as each request with set= does */
+
+static void
+find(uint64_t sets)
+{
+    char       text[32];
+    void      *mem;
+    double     s, t;
+    uint32_t   row;
+    uint64_t   i, found;
+    us_str_t   name;
+
+    mem = zone();
+    s = now();
+
+    for (i = 0; i < sets; i++) {
+        (void) make(20 + i);
+    }
+
+    s = now() - s;
+    name.data = (uint8_t *) text;
+    found = 0;
+    t = now();
+
+    for (i = 0; i < FINDS; i++) {
+        name.len = sprintf(text, "crawl-%lu",
+                           (unsigned long) (20 + rnd(2 * sets)));
+        found += us_set_find(&arena, name, &row) != 0;
+    }
+
+    t = now() - t;
+
+    printf("of %5lu sets one is found, or none, by a name in %.2f us; "
+           "each made in %.2f us\n", (unsigned long) sets, t * 1e6 / FINDS,
+           s * 1e6 / sets);
+
+    if (found == 0 || found == FINDS) {
+        fprintf(stderr, "%lu found\n", (unsigned long) found);
+        exit(1);
+    }
+
+    munmap(mem, ZONE);
+}
+
+
 static void
 drop(uint64_t ids, uint64_t of)
 {
@@ -308,6 +354,10 @@ main(int argc, char **argv)
     shape("50 %, in order", ids, 1, 2, 0);
     crawls(ids / 100);
     empty();
+    find(1);
+    find(64);
+    find(1000);
+    find(65535);
     drop(ids, 10);
 
     return 0;

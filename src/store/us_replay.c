@@ -1087,12 +1087,7 @@ us_replay_set(us_store_t *s, const us_op_t *op)
     if (us_set_find(a, name, &row)
         && us_set_row(a, row)->number <= US_STORE_MARKS)
     {
-        us_intend_locked(a, &us_set_row(a, row)->number, op->id);
-        us_intend_locked(a, &us_set_row(a, row)->created, created);
-        us_intend_locked(a, &a->head->sets_last,
-                         op->id > a->head->sets_last ? op->id
-                                                     : a->head->sets_last);
-        us_commit_locked(a);
+        us_set_renumber_locked(a, row, op->id, created);
         return 0;
     }
 
@@ -1416,6 +1411,7 @@ us_replay_image(us_store_t *s, const us_op_t *op)
     }
 
     memcpy(h->hash_key, im.hash_key, sizeof(h->hash_key));
+    us_sets_link_locked(&s->arena);
 
     r->image = im.ids;
     r->hashed = im.ids;

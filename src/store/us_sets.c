@@ -74,6 +74,7 @@
 
 
 #include "us_sets.h"
+#include "../us_hash.h"
 
 
 #define US_SET_LEVELS     8
@@ -414,43 +415,176 @@ us_set_next(const us_arena_t *a, uint32_t row, uint64_t from, uint64_t to,
 }
 
 
+/* --- rows, by name and by number ----------------------------------------- */
+
+/*
+ * Rows hash in two ways, by their names and by their numbers, into as many
+ * buckets as the largest power of two that is not above their count.  A bucket
+ * is a list of rows, and its head is in the row that has the bucket's number.
+ * So there is no memory beside the rows, but 64 bits in each:
+ *
+ *     bits  0 .. 15   by name: 1 + the first row of this bucket
+ *          16 .. 31            1 + the row that follows this one in its bucket
+ *          32 .. 63   the same by number
+ *
+ * The lists only say where to look: a set is there if its row says so.  While
+ * they are changed, head->sets_links is odd, and a reader that has not found
+ * what it looks for looks at each row.  A writer that is killed leaves it odd,
+ * and the next change of any set makes all lists anew.
+ */
+
+typedef enum {
+    US_SET_NAME = 0,
+    US_SET_NUMBER = 32
+} us_set_by_t;
+
+#define US_SET_FIRST  0
+#define US_SET_NEXT   16
+
+
+/* what is looked for, and what a row has: len is 0 if it is a number */
+
+typedef struct {
+    us_set_by_t        by;
+    uint64_t           number;
+    uint64_t           len;
+    uint64_t           text[US_STORE_SET_LEN / 8];
+} us_set_key_t;
+
+
+static us_set_key_t
+us_set_named(us_str_t name)
+{
+    us_set_key_t  key;
+
+    memset(&key, 0, sizeof(us_set_key_t));
+    key.by = US_SET_NAME;
+    key.len = name.len;
+    memcpy(key.text, name.data, name.len);
+
+    return key;
+}
+
+
+static us_set_key_t
+us_set_numbered(uint64_t number)
+{
+    us_set_key_t  key;
+
+    memset(&key, 0, sizeof(us_set_key_t));
+    key.by = US_SET_NUMBER;
+    key.number = number;
+
+    return key;
+}
+
+
+/* of n rows, n > 0 */
+
+static uint32_t
+us_set_bucket(const us_arena_t *a, const us_set_key_t *key, uint64_t n)
+{
+    uint64_t  hash;
+
+    hash = key->by == US_SET_NUMBER
+           ? key->number
+           : us_hash(a->head->hash_key, 0, (const uint8_t *) key->text,
+                     key->len);
+
+    return hash & (((uint64_t) 1 << (63 - __builtin_clzll(n))) - 1);
+}
+
+
+/* 1 + a row, or 0 */
+
+static inline uint32_t
+us_set_link(const us_arena_t *a, uint64_t row, unsigned shift)
+{
+    return us_acquire(&us_set_row(a, row)->links) >> shift & 0xffff;
+}
+
+
+static void
+us_set_link_to(us_arena_t *a, uint32_t row, unsigned shift, uint64_t link)
+{
+    uint64_t  *links;
+
+    links = &us_set_row(a, row)->links;
+
+    us_release(links, (*links & ~((uint64_t) 0xffff << shift)) | link << shift);
+}
+
+
 /* a row's name is written before its number, and stays as long as that */
 
-uint64_t
-us_set_find(const us_arena_t *a, us_str_t name, uint32_t *row)
+static uint64_t
+us_set_match(const us_arena_t *a, uint32_t row, const us_set_key_t *key)
 {
     size_t         i;
-    uint64_t       n, number, text[US_STORE_SET_LEN / 8], have;
+    uint64_t       number;
     us_set_row_t  *r;
 
-    if (name.len == 0 || name.len > US_STORE_SET_LEN) {
+    r = us_set_row(a, row);
+    number = us_acquire(&r->number);
+
+    if (key->by == US_SET_NUMBER) {
+        return number == key->number ? number : 0;
+    }
+
+    if (number == 0 || (number & US_SET_DROPPED)
+        || us_acquire(&r->len) != key->len)
+    {
         return 0;
     }
 
-    memset(text, 0, sizeof(text));
-    memcpy(text, name.data, name.len);
+    for (i = 0; i < US_STORE_SET_LEN / 8; i++) {
+        if (us_acquire((uint64_t *) r->name + i) != key->text[i]) {
+            return 0;
+        }
+    }
+
+    return us_acquire(&r->number) == number ? number : 0;
+}
+
+
+static uint64_t
+us_set_search(const us_arena_t *a, const us_set_key_t *key, uint32_t *row)
+{
+    uint32_t  link;
+    uint64_t  i, n, links, number;
+
+    links = us_acquire(&a->head->sets_links);
+    n = us_acquire(&a->head->sets_rows);
+
+    if (n && !(links & 1)) {
+
+        link = us_set_link(a, us_set_bucket(a, key, n),
+                           key->by + US_SET_FIRST);
+
+        /* a list that changes meanwhile may lead on to another one */
+
+        for (i = 0; i < n && link; i++) {
+            *row = link - 1;
+            number = us_set_match(a, *row, key);
+
+            if (number) {
+                return number;
+            }
+
+            link = us_set_link(a, *row, key->by + US_SET_NEXT);
+        }
+    }
+
+    if (!(links & 1) && us_acquire(&a->head->sets_links) == links) {
+        return 0;
+    }
 
     n = us_acquire(&a->head->sets_rows);
 
     for (*row = 0; *row < n; (*row)++) {
-        r = us_set_row(a, *row);
-        number = us_acquire(&r->number);
+        number = us_set_match(a, *row, key);
 
-        if (number == 0 || (number & US_SET_DROPPED)
-            || us_acquire(&r->len) != name.len)
-        {
-            continue;
-        }
-
-        for (i = 0; i < US_STORE_SET_LEN / 8; i++) {
-            have = us_acquire((uint64_t *) r->name + i);
-
-            if (have != text[i]) {
-                break;
-            }
-        }
-
-        if (i == US_STORE_SET_LEN / 8 && us_acquire(&r->number) == number) {
+        if (number) {
             return number;
         }
     }
@@ -460,19 +594,125 @@ us_set_find(const us_arena_t *a, us_str_t name, uint32_t *row)
 
 
 uint64_t
+us_set_find(const us_arena_t *a, us_str_t name, uint32_t *row)
+{
+    us_set_key_t  key;
+
+    if (name.len == 0 || name.len > US_STORE_SET_LEN) {
+        return 0;
+    }
+
+    key = us_set_named(name);
+
+    return us_set_search(a, &key, row);
+}
+
+
+uint64_t
 us_set_find_number(const us_arena_t *a, uint64_t number, uint32_t *row)
 {
-    uint64_t  n;
+    us_set_key_t  key;
 
-    n = us_acquire(&a->head->sets_rows);
+    if (number == 0) {
+        return 0;
+    }
 
-    for (*row = 0; number && *row < n; (*row)++) {
-        if (us_acquire(&us_set_row(a, *row)->number) == number) {
-            return number;
+    key = us_set_numbered(number);
+
+    return us_set_search(a, &key, row);
+}
+
+
+/* puts a row into its bucket, or takes it out */
+
+static void
+us_set_list(us_arena_t *a, uint32_t row, const us_set_key_t *key, int in)
+{
+    unsigned  shift;
+    uint32_t  at;
+
+    at = us_set_bucket(a, key, a->head->sets_rows);
+    shift = key->by + US_SET_FIRST;
+
+    if (in) {
+        us_set_link_to(a, row, key->by + US_SET_NEXT,
+                       us_set_link(a, at, shift));
+        us_set_link_to(a, at, shift, row + 1);
+        return;
+    }
+
+    while (us_set_link(a, at, shift) != row + 1) {
+        at = us_set_link(a, at, shift) - 1;
+        shift = key->by + US_SET_NEXT;
+    }
+
+    us_set_link_to(a, at, shift, us_set_link(a, row, key->by + US_SET_NEXT));
+}
+
+
+static void
+us_set_list_both(us_arena_t *a, uint32_t row, int in)
+{
+    us_set_key_t   key;
+    us_set_row_t  *r;
+
+    r = us_set_row(a, row);
+
+    key = us_set_named((us_str_t) { r->len, r->name });
+    us_set_list(a, row, &key, in);
+
+    key = us_set_numbered(r->number);
+    us_set_list(a, row, &key, in);
+}
+
+
+void
+us_sets_link_locked(us_arena_t *a)
+{
+    uint32_t       row;
+    us_head_t     *h;
+    us_set_row_t  *r;
+
+    h = a->head;
+    us_release(&h->sets_links, h->sets_links | 1);
+
+    for (row = 0; row < h->sets_rows; row++) {
+        us_release(&us_set_row(a, row)->links, 0);
+    }
+
+    for (row = 0; row < h->sets_rows; row++) {
+        r = us_set_row(a, row);
+
+        if (r->number && !(r->number & US_SET_DROPPED)) {
+            us_set_list_both(a, row, 1);
         }
     }
 
-    return 0;
+    us_release(&h->sets_links, h->sets_links + 1);
+}
+
+
+/* around a commit that changes which sets there are, and their lists */
+
+static void
+us_sets_links_begin(us_arena_t *a)
+{
+    us_head_t  *h;
+
+    h = a->head;
+
+    if (h->sets_links & 1) {
+        us_sets_link_locked(a);
+    }
+
+    us_release(&h->sets_links, h->sets_links + 1);
+}
+
+
+static void
+us_sets_links_end(us_arena_t *a)
+{
+    us_release(&a->head->sets_links, a->head->sets_links + 1);
 }
 
 
@@ -1514,6 +1754,22 @@ us_set_change_locked(us_arena_t *a, uint32_t row, const us_set_run_t *runs,
 
 /* --- sets ----------------------------------------------------------------- */
 
+/* commits a row's number, with what is intended */
+
+static void
+us_set_number(us_arena_t *a, uint32_t row, uint64_t number)
+{
+    us_head_t  *h;
+
+    h = a->head;
+
+    us_intend_locked(a, &h->sets_last,
+                     number > h->sets_last ? number : h->sets_last);
+    us_intend_locked(a, &us_set_row(a, row)->number, number);
+    us_commit_locked(a);
+}
+
+
 int
 us_set_make_locked(us_arena_t *a, uint64_t number, us_str_t name,
     uint64_t created, const us_op_t *op, uint32_t *row)
@@ -1525,9 +1781,10 @@ us_set_make_locked(us_arena_t *a, uint64_t number, us_str_t name,
 
     h = a->head;
     n = h->sets_rows;
+    *row = h->sets + h->sets_dropped < n ? 0 : n;
 
-    for (*row = 0; *row < n && us_set_row(a, *row)->number; (*row)++) {
-        /* void */
+    while (*row < n && us_set_row(a, *row)->number) {
+        (*row)++;
     }
 
     if (*row == n
@@ -1559,14 +1816,36 @@ us_set_make_locked(us_arena_t *a, uint64_t number, us_str_t name,
         us_ring_put_locked(a, op);
     }
 
-    us_intend_locked(a, &h->sets_last,
-                     number > h->sets_last ? number : h->sets_last);
+    us_sets_links_begin(a);
+
     us_intend_locked(a, &h->sets, h->sets + 1);
     us_intend_locked(a, &h->sets_rows, *row == n ? n + 1 : n);
-    us_intend_locked(a, &r->number, number);
-    us_commit_locked(a);
+    us_set_number(a, *row, number);
+
+    if (*row == n && (n & (n + 1)) == 0) {
+        us_sets_link_locked(a);              /* twice as many buckets */
+
+    } else {
+        us_set_list_both(a, *row, 1);
+        us_sets_links_end(a);
+    }
 
     return 0;
+}
+
+
+void
+us_set_renumber_locked(us_arena_t *a, uint32_t row, uint64_t number,
+    uint64_t created)
+{
+    us_sets_links_begin(a);
+    us_set_list_both(a, row, 0);
+
+    us_intend_locked(a, &us_set_row(a, row)->created, created);
+    us_set_number(a, row, number);
+
+    us_set_list_both(a, row, 1);
+    us_sets_links_end(a);
 }
 
 
@@ -1583,10 +1862,15 @@ us_set_drop_locked(us_arena_t *a, uint32_t row, const us_op_t *op)
         us_ring_put_locked(a, op);
     }
 
+    us_sets_links_begin(a);
+    us_set_list_both(a, row, 0);
+
     us_intend_locked(a, &r->number, r->number | US_SET_DROPPED);
     us_intend_locked(a, &h->sets, h->sets - 1);
     us_intend_locked(a, &h->sets_dropped, h->sets_dropped + 1);
     us_commit_locked(a);
+
+    us_sets_links_end(a);
 }
 
 
@@ -1633,6 +1917,10 @@ us_sets_tend_locked(us_arena_t *a)
     us_set_row_t  *r;
 
     h = a->head;
+
+    if (h->sets_links & 1) {
+        us_sets_link_locked(a);
+    }
 
     for (row = 0, i = 0;
          h->sets_dropped && row < h->sets_rows && i < US_SET_SLICE;

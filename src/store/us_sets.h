@@ -25,8 +25,8 @@
 /* ids are below: 36 bits of them are in an object, less a part's 13 */
 #define US_SET_ID_MAX    ((uint64_t) 1 << 49)
 
-/* sets, and as many that are being dropped as there is room for */
-#define US_SET_ROWS      65536
+/* sets, and those that are being dropped: 16 bits have a row and 1 */
+#define US_SET_ROWS      65535
 
 /* of a row's number: the set is being dropped */
 #define US_SET_DROPPED   ((uint64_t) 1 << 63)
@@ -44,7 +44,7 @@ typedef struct {
     uint64_t           bytes;         /* of its objects */
     uint64_t           created;       /* s since 1970; 0: a mark's */
     uint64_t           asked;         /* URLs, since the zone was made */
-    uint64_t           unused;
+    uint64_t           links;         /* rows of this name, and number */
     uint64_t           len;
     uint8_t            name[US_STORE_SET_LEN];
 } us_set_row_t;
@@ -89,12 +89,19 @@ us_set_has(const us_arena_t *a, uint32_t row, uint64_t id)
 
 /* What follows is done under the lock, nothing intended. */
 
+/* makes the lists by which sets are found: after a kill, or with a new key */
+void us_sets_link_locked(us_arena_t *a);
+
 /*
  * Makes a set, whose operation goes to the ring, or NULL.  0 and its row; -1:
  * there is no room.
  */
 int us_set_make_locked(us_arena_t *a, uint64_t number, us_str_t name,
     uint64_t created, const us_op_t *op, uint32_t *row);
+
+/* gives a set another number, and the time when it was created */
+void us_set_renumber_locked(us_arena_t *a, uint32_t row, uint64_t number,
+    uint64_t created);
 
 /*
  * Drops a set.  Its memory is free when us_sets_tend_locked() has been called

@@ -59,7 +59,7 @@
 #include "../us_atomic.h"
 
 
-#define US_LAYOUT       10
+#define US_LAYOUT       11
 #define US_MAGIC        0x00524f54534c5255ULL     /* "URLSTOR" */
 #define US_BYTE_ORDER   0x01020304
 
@@ -150,6 +150,7 @@ typedef struct {
     uint64_t           clock;         /* claims: units since 1970 */
     uint64_t           map;           /* of a shard: maps adopted so far */
     uint64_t           sets_rows;     /* in use, or free between others */
+    uint64_t           sets_links;    /* odd: they are being changed */
     uint64_t           members_reused;   /* memory of sets, so many times */
 
     /* the journal's watermarks: one writer each, see us_ring.h */

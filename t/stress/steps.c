@@ -478,6 +478,33 @@ put_some(us_store_t *s, int in)
 }
 
 
+/* three sets: "a" is the fourth, or takes the row of one that was dropped */
+
+static void
+prepare_three(us_store_t *s)
+{
+    unsigned        i;
+    uint64_t        lsn;
+    us_store_set_t  other;
+
+    static const char  *names[] = { "x", "y", "z" };
+
+    for (i = 0; i < 3; i++) {
+        us_store_set_make(s, us_str_of(names[i]), 64, &other, &lsn);
+    }
+}
+
+
+static void
+prepare_row(us_store_t *s)
+{
+    uint64_t  lsn;
+
+    prepare_three(s);
+    us_store_set_drop(s, us_store_set(s, us_string("y")), &lsn);
+}
+
+
 static void
 prepare_set(us_store_t *s)
 {
@@ -1015,6 +1042,10 @@ static const change_t  changes[] = {
       .prepare = prepare_keys, .change = change_key, .done = done_key,
       .met = met_wrapped },
     { "set", SMALL, .before = 100, .change = change_make, .done = done_make },
+    { "set, fourth", SMALL, .before = 100, .prepare = prepare_three,
+      .change = change_make, .done = done_make },
+    { "set, row", SMALL, .before = 100, .prepare = prepare_row,
+      .change = change_make, .done = done_make },
     { "set, drop", SMALL, .before = 1000, .prepare = prepare_set,
       .change = change_drop, .done = done_drop },
     { "set, add", SMALL, .before = 100, .keys = 1, .prepare = prepare_set,
@@ -1142,6 +1173,12 @@ check_sets(us_store_t *s, us_store_t *r)
     us_store_set_info_t   info;
 
     for (row = 0; us_store_set_info(s, &row, &info); ) {
+        other = us_store_set(s, info.name);
+
+        if (other.number != info.set.number) {
+            fail("a set is not found by its name", info.set.number);
+        }
+
         other = us_store_set(r, info.name);
 
         if (other.number != info.set.number) {

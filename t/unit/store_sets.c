@@ -732,7 +732,8 @@ static void
 test_marks(void **state)
 {
     zone_t           *z, *y;
-    uint64_t          lsn;
+    unsigned          i;
+    uint64_t          lsn, dumped;
     us_str_t          names[3];
     us_store_set_t    set;
     us_store_conf_t   conf;
@@ -751,22 +752,31 @@ test_marks(void **state)
     assert_int_equal(us_store_set_drop(z->store, set, &lsn), US_SEEN);
     stream_drain(&journal, z->store);
 
-    /* a restart knows all marks from the beginning */
+    dump.len = 0;
+    assert_int_equal(us_store_dump(z->store, stream_put, &dump, &dumped), 0);
 
-    us_store_conf(z->store, &conf);
-    y = malloc(sizeof(zone_t));
-    y->size = (size_t) 16 << 20;
-    y->mem = mmap(NULL, y->size, PROT_READ|PROT_WRITE,
-                  MAP_ANONYMOUS|MAP_SHARED, -1, 0);
-    assert_int_equal(us_store_format(y->mem, y->size, &conf), 0);
-    y->store = us_store_open(y->mem, &zone_no_lock);
-    replay(y->store, &journal, 0);
-    assert_int_equal(us_store_set_lsn(y->store, journal.len), 0);
-    sets_same(z->store, y->store);
-    assert_int_equal(us_store_set_has(y->store,
-                                      us_store_set(y->store, names[2]), 0), 1);
+    /*
+     * A restart knows all marks from the beginning.  A dump brings its key, by
+     * which they are found then.
+     */
 
-    zone_destroy(y);
+    for (i = 0; i < 8; i++) {
+        us_store_conf(z->store, &conf);
+        conf.hash_key[0] += i;
+        y = malloc(sizeof(zone_t));
+        y->size = (size_t) 16 << 20;
+        y->mem = mmap(NULL, y->size, PROT_READ|PROT_WRITE,
+                      MAP_ANONYMOUS|MAP_SHARED, -1, 0);
+        assert_int_equal(us_store_format(y->mem, y->size, &conf), 0);
+        y->store = us_store_open(y->mem, &zone_no_lock);
+        replay(y->store, i ? &dump : &journal, 0);
+        assert_int_equal(us_store_set_lsn(y->store, journal.len), 0);
+        sets_same(z->store, y->store);
+        set = us_store_set(y->store, names[2]);
+        assert_int_equal(us_store_set_has(y->store, set, 0), 1);
+        zone_destroy(y);
+    }
+
     zone_destroy(z);
 }
 
@@ -937,6 +947,119 @@ test_full(void **state)
 }
 
 
+/* --- names and numbers ---------------------------------------------------- */
+
+#define NAMES  400
+
+static uint64_t  numbers[NAMES];      /* 0: there is no such set */
+
+
+static void
+names_check(us_arena_t *a, unsigned n)
+{
+    char      name[16];
+    uint32_t  row, same;
+
+    sprintf(name, "crawl-%u", n);
+    assert_int_equal(us_set_find(a, text(name), &row), numbers[n]);
+
+    if (numbers[n]) {
+        assert_int_equal(us_set_find_number(a, numbers[n], &same), numbers[n]);
+        assert_int_equal(same, row);
+        assert_int_equal(us_set_row(a, row)->number, numbers[n]);
+    }
+}
+
+
+/*
+ * Sets are found by name and by number while they come, go, and get other
+ * numbers; after writers that were killed, which leave any lists; and by these
+ * lists, not by a look at each row.
+ */
+
+static void
+test_names(void **state)
+{
+    char          name[16];
+    void         *mem;
+    unsigned      i, n, round;
+    uint32_t      row;
+    uint64_t      number, gone;
+    us_arena_t    a;
+    us_head_t    *h;
+
+    mem = zone_map(&a, (size_t) 16 << 20);
+    h = a.head;
+    memset(numbers, 0, sizeof(numbers));
+
+    for (round = 0, number = 20, gone = 1; round < 30000; round++) {
+        n = rnd(round % 10000 < 5000 ? NAMES : 40);
+        sprintf(name, "crawl-%u", n);
+
+        if (numbers[n] == 0) {
+            numbers[n] = number++;
+            assert_int_equal(us_set_make_locked(&a, numbers[n], text(name),
+                                                NOW, NULL, &row), 0);
+        } else {
+            assert_int_equal(us_set_find(&a, text(name), &row), numbers[n]);
+            gone = numbers[n];
+
+            if (rnd(4)) {
+                us_set_drop_locked(&a, row, NULL);
+                numbers[n] = 0;
+
+            } else {
+                us_set_renumber_locked(&a, row, number, NOW);
+                numbers[n] = number++;
+            }
+        }
+
+        if (rnd(3) == 0) {
+            while (us_sets_tend_locked(&a)) { /* void */ }
+        }
+
+        if (rnd(500) == 0) {
+            h->sets_links |= 1;
+
+            for (i = 0; i < h->sets_rows; i++) {
+                us_set_row(&a, i)->links = rnd64();
+            }
+
+            names_check(&a, rnd(NAMES));
+            assert_int_equal(us_set_find_number(&a, gone, &row), 0);
+
+            if (rnd(2)) {
+                (void) us_sets_tend_locked(&a);
+                assert_int_equal(h->sets_links & 1, 0);
+            }
+        }
+
+        names_check(&a, n);
+        names_check(&a, rnd(NAMES));
+        assert_int_equal(us_set_find_number(&a, gone, &row), 0);
+
+        for (i = 0; round % 1000 == 999 && i < NAMES; i++) {
+            names_check(&a, i);
+        }
+    }
+
+    assert_true(h->sets > 100 && h->sets_rows <= NAMES + 1);
+    (void) us_sets_tend_locked(&a);
+
+    for (i = 0; i < h->sets_rows; i++) {
+        us_set_row(&a, i)->links = 0;
+    }
+
+    for (i = 0; i < NAMES; i++) {
+        sprintf(name, "crawl-%u", i);
+        assert_int_equal(us_set_find(&a, text(name), &row), 0);
+        assert_int_equal(us_set_find_number(&a, numbers[i], &row), 0);
+    }
+
+    munmap(mem, (size_t) 16 << 20);
+}
+
+
 /* bytes of a member, in the figures of docs/decisions/sets.md */
 
 static void
@@ -1039,6 +1162,7 @@ main(void)
         cmocka_unit_test(test_marks),
         cmocka_unit_test(test_damage),
         cmocka_unit_test(test_full),
+        cmocka_unit_test(test_names),
         cmocka_unit_test(test_bytes),
     };
 
