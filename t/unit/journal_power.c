@@ -12,9 +12,17 @@
  * must succeed, give back a prefix of what was written (fake_apply() asserts
  * each byte), all that was durable, and nothing may be answered as lost under
  * sync=always.  Some images are written on and recovered once more.
+ *
+ * The same is done with a store, of which sets are made, filled, emptied and
+ * dropped: after each image they are what they were when the operation was
+ * written that is the last one in it.
  */
 
 #include "journal_fake.h"
+#include "store_zone.h"
+#include "stream.h"
+#include "same.h"
+#include "life/us_data.h"
 
 #include <inttypes.h>
 #include <sys/syscall.h>
@@ -551,8 +559,201 @@ recover(int dirfd, const char *sync, size_t crash, uint64_t seed)
 }
 
 
+/* --- a store with sets ---------------------------------------------------- */
+
+#define SETS_STEPS  60
+#define SETS_URLS   40
+#define SETS_ENDS   4096
+
+static stream_t  ops;                 /* of the run, */
+
+static struct {
+    uint64_t  lsn, sum;
+} ends[SETS_ENDS];                    /* and the sets after each */
+
+static unsigned  nends;
+
+
+static zone_t *
+sets_zone(void)
+{
+    memcpy(zone_conf.uuid, fake_uuid, sizeof(fake_uuid));
+    zone_conf.epoch = 1;
+    zone_conf.sets = 1;
+
+    return zone_create((size_t) 1 << 20, (size_t) 1 << 16);
+}
+
+
+/* a few URLs into a set, ids in or out, a drop */
+
 static void
-images_of(const char *sync)
+sets_step(us_store_t *s)
+{
+    char               name[8], urls[8][32];
+    unsigned           i, n;
+    uint64_t           lsn;
+    us_str_t           text;
+    us_store_set_t     set;
+    us_store_item_t    it[8];
+    us_store_claim_t   c[8];
+
+    sprintf(name, "s%u", rnd(4));
+    text = us_str_of(name);
+    set = us_store_set(s, text);
+    n = 1 + rnd(8);
+
+    if (set.number == 0) {
+        assert_int_equal(us_store_set_make(s, text, 64, &set, &lsn), US_NEW);
+
+    } else if (rnd(10) == 0) {
+        assert_int_equal(us_store_set_drop(s, set, &lsn), US_OK);
+
+    } else if (rnd(3) || us_store_next_id(s) == 0) {
+        for (i = 0; i < n; i++) {
+            sprintf(urls[i], "http://x.test/%u", rnd(SETS_URLS));
+            it[i] = item(urls[i], 0);
+        }
+
+        us_store_add_set(s, it, n, set, NULL);
+
+    } else {
+        for (i = 0; i < n; i++) {
+            c[i].id = rnd((unsigned) us_store_next_id(s));
+        }
+
+        us_store_set_put(s, set, c, n, rnd(3) > 0, NULL);
+    }
+}
+
+
+static void
+sets_ends(void)
+{
+    size_t    n;
+    zone_t   *z;
+
+    z = sets_zone();
+    ends[0].lsn = 0;
+    ends[0].sum = same_sets_sum(z->store);
+
+    for (nends = 1; ends[nends - 1].lsn < ops.len; nends++) {
+        assert_true(nends < SETS_ENDS);
+        n = us_store_op_size(ops.data + ends[nends - 1].lsn,
+                             ops.len - ends[nends - 1].lsn);
+        assert_int_equal(us_data_apply(z->store,
+                                       ops.data + ends[nends - 1].lsn, n), 0);
+        ends[nends].lsn = ends[nends - 1].lsn + n;
+        ends[nends].sum = same_sets_sum(z->store);
+    }
+
+    zone_destroy(z);
+}
+
+
+static void
+sets_run(int dirfd, const char *sync, uint64_t seed)
+{
+    unsigned          i;
+    size_t            from;
+    zone_t           *z;
+    us_str_t          pieces[2];
+    us_manifest_t     m;
+    fake_journal_t    j;
+    us_disk_error_t   e;
+
+    nrecord = 0;
+    nfiles = 0;
+    nentries = 0;
+    record_dirfd = dirfd;
+    recording = 1;
+    ops.len = 0;
+
+    z = sets_zone();
+    fake_create(&j, dirfd, 0, 2048, sync);
+    j.w.ops = &us_data_ops;
+
+    for (i = 0; i < SETS_STEPS; i++) {
+        from = ops.len;
+        sets_step(z->store);
+        stream_drain(&ops, z->store);
+
+        pieces[0] = (us_str_t) { ops.len - from, ops.data + from };
+        pieces[1] = (us_str_t) { 0, NULL };
+
+        assert_int_equal(us_writer_append(&j.w, &j.tail, pieces, j.durable),
+                         0);
+        (void) us_writer_mark(&j.w, &j.tail, j.durable, 0);
+
+        if (strcmp(sync, "always") == 0 || rnd(8) == 0) {
+            assert_int_equal(fake_sync(&j), 0);
+            record_op(DISK_DURABLE, -1)->at = j.durable;
+        }
+
+        if (rnd(20) == 0 && j.durable == j.tail.lsn) {
+            assert_int_equal(us_data_snapshot(z->store, dirfd, NULL, NULL,
+                                              NULL, &m, &e), 0);
+        }
+    }
+
+    us_writer_close(&j.w);
+    recording = 0;
+
+    sets_ends();
+    assert_true(ends[nends - 1].sum == same_sets_sum(z->store));
+    zone_destroy(z);
+}
+
+
+static void
+sets_recover(int dirfd, const char *sync, size_t crash, uint64_t seed)
+{
+    unsigned          i;
+    zone_t           *z;
+    uint64_t          durable;
+    us_recovery_t     r;
+    us_recovery_rc_t  rc;
+
+    durable = draw(crash, seed, dirfd);
+    images++;
+    z = sets_zone();
+
+    rc = us_recovery_open(&r, dirfd, &us_data_ops, us_data_apply, z->store,
+                          FAKE_NEXT);
+
+    if (rc == US_RECOVERY_OK) {
+        rc = us_recovery_run(&r, 1);
+    }
+
+    us_recovery_close(&r);
+
+    if (rc == US_RECOVERY_FRESH) {
+        assert_int_equal(durable, 0);
+        zone_destroy(z);
+        return;
+    }
+
+    for (i = 0; i < nends && ends[i].lsn != r.lsn; i++) { /* void */ }
+
+    if (rc != US_RECOVERY_OK || r.lsn < durable || i == nends
+        || same_sets_sum(z->store) != ends[i].sum)
+    {
+        print_message("crash at %zu of %zu, seed %" PRIu64 ": rc %d, LSN %"
+                      PRIu64 ", durable %" PRIu64 ", other sets\n%s\n",
+                      crash, nrecord, seed, rc, r.lsn, durable, r.error.text);
+        fail();
+    }
+
+    zone_destroy(z);
+}
+
+
+/* --- all of it ------------------------------------------------------------ */
+
+static void
+images_of(const char *sync, uint64_t part,
+    void (*make)(int dirfd, const char *sync, uint64_t seed),
+    void (*check)(int dirfd, const char *sync, size_t crash, uint64_t seed))
 {
     int          dirfd, imagefd;
     char         path[64], image_path[64];
@@ -561,19 +762,19 @@ images_of(const char *sync)
     const char  *env;
 
     env = getenv("US_IMAGES");
-    want = (env ? strtoull(env, NULL, 10) : 3000) / 2;
+    want = (env ? strtoull(env, NULL, 10) : 3000) / part;
 
     for (images = 0, round = 0; images < want; round++) {
         dirfd = fake_mkdir(path);
         imagefd = fake_mkdir(image_path);
 
-        run(dirfd, sync, round);
+        make(dirfd, sync, round);
 
         seed = round << 32;
 
         for (crash = 0; crash <= nrecord && images < want; crash++) {
-            recover(imagefd, sync, crash, seed++);
-            recover(imagefd, sync, crash, seed++);
+            check(imagefd, sync, crash, seed++);
+            check(imagefd, sync, crash, seed++);
         }
 
         for (i = 0; i < nrecord; i++) {
@@ -593,14 +794,28 @@ images_of(const char *sync)
 static void
 test_always(void **state)
 {
-    images_of("always");
+    images_of("always", 2, run, recover);
 }
 
 
 static void
 test_time(void **state)
 {
-    images_of("1s");
+    images_of("1s", 2, run, recover);
+}
+
+
+static void
+test_sets_always(void **state)
+{
+    images_of("always", 6, sets_run, sets_recover);
+}
+
+
+static void
+test_sets_time(void **state)
+{
+    images_of("1s", 6, sets_run, sets_recover);
 }
 
 
@@ -610,6 +825,8 @@ main(void)
     const struct CMUnitTest  tests[] = {
         cmocka_unit_test(test_always),
         cmocka_unit_test(test_time),
+        cmocka_unit_test(test_sets_always),
+        cmocka_unit_test(test_sets_time),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -110,4 +110,26 @@ same_store(us_store_t *a, us_store_t *b, unsigned sites, uint64_t *at)
 }
 
 
+/* of the sets, which are in any order, their numbers and members */
+
+static inline uint64_t
+same_sets_sum(us_store_t *s)
+{
+    uint32_t              row;
+    uint64_t              id, one, sum;
+    us_store_set_info_t   info;
+
+    for (row = 0, sum = 0; us_store_set_info(s, &row, &info); sum += one) {
+        one = info.set.number * 0x9e3779b97f4a7c15;
+
+        for (id = 0; id < us_store_next_id(s); id++) {
+            one = (one ^ us_store_set_has(s, info.set, id))
+                  * 0x100000001b3;
+        }
+    }
+
+    return sum;
+}
+
+
 #endif /* _SAME_H_INCLUDED_ */

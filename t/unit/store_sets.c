@@ -583,28 +583,6 @@ replay(us_store_t *s, const stream_t *st, uint64_t from)
 }
 
 
-/* of the sets, which are in any order, their numbers and members */
-
-static uint64_t
-sets_sum(us_store_t *s)
-{
-    uint32_t              row;
-    uint64_t              id, one, sum;
-    us_store_set_info_t   info;
-
-    for (row = 0, sum = 0; us_store_set_info(s, &row, &info); sum += one) {
-        one = info.set.number * 0x9e3779b97f4a7c15;
-
-        for (id = 0; id < us_store_next_id(s); id++) {
-            one = (one ^ us_store_set_has(s, info.set, id))
-                  * 0x100000001b3;
-        }
-    }
-
-    return sum;
-}
-
-
 /*
  * A power failure leaves the operations up to some point (journal_power.c):
  * there the sets are what they were.
@@ -625,7 +603,7 @@ replay_points(us_store_t *s, uint64_t from)
     for (i = 0; i < POINTS; i++) {
         if (points[i].len >= from) {
             replay_to(s, &journal, from, points[i].len);
-            assert_true(sets_sum(s) == points[i].sum);
+            assert_true(same_sets_sum(s) == points[i].sum);
             from = points[i].len;
         }
     }
@@ -696,7 +674,7 @@ test_replay(void **state)
 
         if (i % (6000 / POINTS) == 0) {
             points[i / (6000 / POINTS)].len = journal.len;
-            points[i / (6000 / POINTS)].sum = sets_sum(s);
+            points[i / (6000 / POINTS)].sum = same_sets_sum(s);
         }
 
         if (i == 3000) {
