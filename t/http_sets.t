@@ -191,6 +191,22 @@ is($t->post('/add?set=visited', "$a\n$b\n", @text)->{body},
     "0\tseen\t$a\n1\tnew\t$b\n", '  in all');
 
 
+# --- a URL that is deleted is counted, and in no answer
+
+$t->post('/add?set=2', "$a/gone\n", @text);
+my ($gone) = $t->post('/seen?set=2', "$a/gone\n", @text)->{body} =~ /^(\d+)/;
+my $members = set(GET => '/set/2')->json->{members};
+
+$t->forget("/url/$gone");
+is(set(GET => '/set/2')->json->{members}, $members, 'deleted: a member');
+unlike($t->get('/urls?set=2')->{body}, qr/^$gone\t/m, '  in no list');
+is($t->post("/set/2$_", "$gone\n", @text)->{body}, "$gone\tdeleted\t-\n",
+    '  known as deleted') for '', '?remove=1';
+is($t->post('/add?set=2', "$a/gone\n", @text)->{body} =~ s/^\d+//r,
+    "\tnew\t$a/gone\n", '  new again, with another id');
+is(set(GET => '/set/2')->json->{members}, ++$members, '  which is another one');
+
+
 # --- a set that was dropped, and one that is made by its use
 
 is(set(DELETE => '/set/5')->{status}, 204, 'dropped');
@@ -329,6 +345,8 @@ is_deeply(\%new, \%members, '  and those are the set');
 
 # --- a kill, a reload, sync=always
 
+my $count = set(GET => '/set/2')->json->{members};
+
 is(set(PUT => '/synced/set/s')->{status}, 201, 'sync=always: made');
 is($t->post('/synced/add?set=s', "$a\n", @text)->{status}, 200, '  an add');
 
@@ -340,6 +358,7 @@ my %after = map { /^(\d+)/ ? ($1 => 1) : () }
     split /\n/, $t->get('/urls?set=3&limit=100000')->{body};
 
 is_deeply(\%after, \%members, 'a kill: all members are there');
+is(set(GET => '/set/2')->json->{members}, $count, '  deleted ones, too');
 is($t->post('/synced/add?set=s', "$a\n", @text)->{body}, "0\tseen\t$a\n",
     '  of sync=always, too');
 is($t->post('/add?set=3', join("\n", @$lines), @text)->{body}
