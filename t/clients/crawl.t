@@ -31,6 +31,13 @@ my %crawlers = (
 
         return (qw(node crawlee.mjs), $store, $start, $site->proxy);
     },
+    # no package has Heritrix: its calls, in their order
+    heritrix => sub {
+        my ($store, $again) = @_;
+
+        return (qw(java -cp classes Crawl), $store, $start, $site->proxy,
+            $again ? 1 : 0);
+    },
     scrapy => sub {
         my ($store, $again) = @_;
 
@@ -41,6 +48,9 @@ my %crawlers = (
 
 
 $site->node_project;
+is(system("cd $top/clients/java && javac --release 11 -Xlint:all -Werror"
+    . " -d $dir/classes -sourcepath .:heritrix:test/heritrix"
+    . " test/heritrix/Crawl.java"), 0, 'the filter for Heritrix is compiled');
 
 # Scrapy 2.8 has no add-ons: their call is made here
 
@@ -99,7 +109,7 @@ sub marked
 {
     my ($name) = @_;
 
-    return map { (split /\t/)[1] } split /\n/,
+    return grep { !m{/robots\.txt$} } map { (split /\t/)[1] } split /\n/,
         $t->get("/$name/urls?mark=visited&limit=10000")->{body};
 }
 

@@ -1,0 +1,3 @@
+package org.archive.checkpointing;
+
+public class Checkpoint { }
