@@ -801,7 +801,14 @@ us_load_empty(us_life_t *l)
 
     us_release(&sh->load_applying, 1);
 
-    if (madvise(l->mem, l->size, MADV_REMOVE) == -1) {
+    /*
+     * The first word shows whether the memory was removed: the user mode of
+     * qemu ignores the advice, and reports success.
+     */
+
+    us_release(l->mem, 1);
+
+    if (madvise(l->mem, l->size, MADV_REMOVE) == -1 || us_acquire(l->mem)) {
         memset(l->mem, 0, l->size);
     }
 

@@ -198,6 +198,14 @@ test_ready_stops(void **state)
 }
 
 
+static void
+test_ready_no_remove(void **state)
+{
+    world.no_remove = 1;
+    test_ready_stops(state);
+}
+
+
 /*
  * A fault that may pass, when all was applied: there is no normalizer, so how
  * many URLs the signature changes is not known.
@@ -2353,6 +2361,7 @@ main(int argc, char **argv)
     const struct CMUnitTest  tests[] = {
         test(test_life),
         test(test_ready_stops),
+        test(test_ready_no_remove),
         test(test_ready_fails),
         test(test_close_write_fails),
         test(test_close_sync_fails),

@@ -108,6 +108,7 @@ static struct {
     int              manifest_errno;  /* of a sync of manifest.tmp */
     int              no_direct;
     int              read_errno;      /* of segments */
+    int              no_remove;       /* qemu: that advice is ignored */
     unsigned         syncs;           /* of segments */
 
     /* a kill at the n-th call: before it (2n) or after it (2n + 1) */
@@ -403,6 +404,14 @@ pread(int fd, void *p, size_t len, off_t at)
     }
 
     return n;
+}
+
+
+int
+madvise(void *p, size_t size, int advice)
+{
+    return world.no_remove && advice == MADV_REMOVE
+           ? 0 : (int) syscall(SYS_madvise, p, size, advice);
 }
 
 
