@@ -90,7 +90,7 @@ UNIT      := $(addprefix $(B)/unit/,$(UNIT_ALL))
 
 test-unit: deps           ## the C unit tests, with ASan and UBSan
 	$(parallel) $(UNIT) $(B)/generate
-	$(parallel) -k $(addprefix test-unit-,$(UNIT_LONG) \
+	$(parallel) -k $(addprefix test-unit-,$(filter $(UNIT_ALL),$(UNIT_LONG)) \
 	    $(filter-out $(UNIT_LONG),$(UNIT_ALL)))
 
 # one of them, by name
@@ -158,14 +158,17 @@ check-weak:     ## t/model/weak.c under weak memory models (GENMC=genmc), result
 #
 #   make test-bare                         run, stop, test-docs, test
 #   make test-bare SUITE=trixie            in another Debian
+#   make test-bare ARCH=arm64              in another machine's, by qemu
 #   make test-bare BARE='run stop'         others
 #   make test-bare BARE=test T=t/formats.t     one test
 #   make test-bare BARE='deb test-deb'     packages, which are kept in build/SUITE
 
 BARE ?= run stop test-docs test
+ARCH ?=
 
 test-bare:      ## run, test-docs and test in a bare Debian (SUITE): root, debootstrap, 10 GB
-	@SUITE=$(SUITE) T='$(T)' tools/bare.sh $(B)/bare $(BARE)
+	@tools/packages.sh install debootstrap $(if $(ARCH),qemu-user-static dpkg-dev)
+	@SUITE=$(SUITE) ARCH=$(ARCH) T='$(T)' tools/bare.sh $(B)/bare $(BARE)
 
 # --- another C library, another machine ---------------------------------
 #

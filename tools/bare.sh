@@ -2,14 +2,17 @@
 
 # Runs targets of make where nothing is but a bare Debian, git and make:
 #
-#     SUITE=bookworm tools/bare.sh DIRECTORY TARGET...
+#     SUITE=bookworm ARCH=arm64 tools/bare.sh DIRECTORY TARGET...
 #
 # DIRECTORY gets a system by debootstrap (minbase), with a clone of the commit
 # of this repository in /root/clone; it is removed afterwards unless KEEP=1.
 # Root makes one target after the other; `test`, of the files in $T if there are
 # any, is then made again by a user who is not root.  Packages that were made
-# (`deb`) are kept beside DIRECTORY, in a folder with the name of the suite.
+# (`deb`) are kept beside DIRECTORY, in a folder named SUITE, or SUITE-ARCH.
 # Needs root and debootstrap.  All processes end with this one.
+#
+# ARCH is another machine's: its programs run under qemu (qemu-user-static).
+# The kernel is asked to, as systemd would, unless it does so already.
 
 set -eu
 
@@ -23,11 +26,30 @@ mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' \
     'Origin: Debian' 'Label: Debian' 'Component: main' | head -n 1)
 
 [ ! -e "$dir" ] || { echo "$dir is there already" >&2; exit 1; }
-[ "${KEEP:-}" = 1 ] || trap 'rm -rf --one-file-system "$dir"' EXIT
+
+registered=
+done_with() {
+    [ "${KEEP:-}" = 1 ] || rm -rf --one-file-system "$dir"
+    [ -z "$registered" ] || echo -1 > "$registered"
+}
+trap done_with EXIT
 
 mkdir -p "$(dirname "$dir")"
+
+if [ -n "${ARCH:-}" ]; then
+    cpu=$(dpkg-architecture -a "$ARCH" -q DEB_HOST_GNU_CPU)
+    formats=/proc/sys/fs/binfmt_misc
+    [ -e $formats/register ] || mount -t binfmt_misc binfmt_misc $formats
+
+    if [ ! -e "$formats/qemu-$cpu" ]; then
+        cat "/usr/lib/binfmt.d/qemu-$cpu.conf" > $formats/register
+        registered=$formats/qemu-$cpu
+    fi
+fi
+
 log=$(mktemp)
-debootstrap --variant=minbase --include=git,make,ca-certificates \
+debootstrap ${ARCH:+--arch="$ARCH"} --variant=minbase \
+    --include=git,make,ca-certificates \
     "$suite" "$dir" "$mirror" > "$log" 2>&1 \
     || { tail -n 20 "$log" >&2; rm -f "$log"; exit 1; }
 rm -f "$log"
@@ -75,6 +97,7 @@ unshare --mount --pid --fork --kill-child -- bash -c '
         bash /root/run' - "$dir" "${T:-}"
 
 if [ -d "$dir/root/clone/build/deb" ]; then
-    rm -rf "$(dirname "$dir")/$suite"
-    cp -r "$dir/root/clone/build/deb" "$(dirname "$dir")/$suite"
+    packages=$(dirname "$dir")/$suite${ARCH:+-$ARCH}
+    rm -rf "$packages"
+    cp -r "$dir/root/clone/build/deb" "$packages"
 fi
