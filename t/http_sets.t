@@ -265,6 +265,36 @@ for (qw(slow !slow)) {
     is($c->_read('GET'), undef, '  it has no end');
 }
 
+# before it begins: by a process that does nothing else, while another one looks
+# for what no URL begins with, which takes a millisecond or more
+
+{
+    my $dropper = fork() // die;
+    my $end = time + 2;
+    my (%status, %reason);
+
+    if ($dropper == 0) {
+        delete $t->{client};
+
+        while (time <= $end) {
+            $t->request(PUT => '/auto/set/brief');
+            $t->request(DELETE => '/auto/set/brief');
+        }
+
+        POSIX::_exit(0);
+    }
+
+    while (time <= $end) {
+        $r = $t->get('/auto/urls?limit=9999&set=!brief&prefix=http://!/');
+        $status{$r->{status}}++ if $r->{status};    # else it is cut
+        $reason{$r->json->{reason}}++ if $r->{status} == 404;
+    }
+
+    waitpid $dropper, 0;
+    is(join(' ', sort keys %status), '200 404', 'a set that comes and goes');
+    is(join(' ', keys %reason), 'set', '  why');
+}
+
 
 
 # --- a retry, a quota

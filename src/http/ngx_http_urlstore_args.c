@@ -307,6 +307,18 @@ ngx_http_urlstore_set_make(ngx_http_urlstore_ctx_t *ctx)
 
 
 ngx_int_t
+ngx_http_urlstore_set_gone(ngx_http_urlstore_ctx_t *ctx)
+{
+    /* a drop that is under way may be lost yet */
+
+    ctx->lsn = us_store_published(ctx->zone->store);
+    ctx->negative = 1;
+
+    return ngx_http_urlstore_reply_when(ctx, ngx_http_urlstore_set_none);
+}
+
+
+ngx_int_t
 ngx_http_urlstore_set_begin(ngx_http_urlstore_ctx_t *ctx)
 {
     ngx_str_t                 *name, other;
@@ -390,12 +402,7 @@ ngx_http_urlstore_set_begin(ngx_http_urlstore_ctx_t *ctx)
              && !(by_path && (ctx->r->method & (NGX_HTTP_GET|NGX_HTTP_HEAD
                                            |NGX_HTTP_DELETE)))))
     {
-        /* a drop that is under way may be lost yet */
-
-        ctx->lsn = us_store_published(zone->store);
-        ctx->negative = 1;
-
-        return ngx_http_urlstore_reply_when(ctx, ngx_http_urlstore_set_none);
+        return ngx_http_urlstore_set_gone(ctx);
     }
 
     return ctx->handler(ctx);

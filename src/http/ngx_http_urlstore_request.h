@@ -345,6 +345,9 @@ ngx_int_t ngx_http_urlstore_set_make(ngx_http_urlstore_ctx_t *ctx);
 
 /* finds the set that the request names, and calls the request's handler */
 ngx_int_t ngx_http_urlstore_set_begin(ngx_http_urlstore_ctx_t *ctx);
+
+/* replies that there is no such set, as soon as that is promised */
+ngx_int_t ngx_http_urlstore_set_gone(ngx_http_urlstore_ctx_t *ctx);
 ngx_int_t ngx_http_urlstore_claim_handler(ngx_http_urlstore_ctx_t *ctx);
 ngx_int_t ngx_http_urlstore_normalize_handler(ngx_http_urlstore_ctx_t *ctx);
 ngx_int_t ngx_http_urlstore_metrics_handler(ngx_http_urlstore_ctx_t *ctx);
@@ -635,7 +638,8 @@ ngx_http_urlstore_finalize(ngx_http_request_t *r, ngx_int_t rc)
  * takes it.  A producer returns after some 100 us, or when the output has
  * enough; what it has written depends on ctx->lsn and the members beside it.
  * NGX_AGAIN: there is more to come, NGX_OK: that was all, NGX_ERROR: no
- * memory, NGX_DECLINED: there is more to come, but not now.
+ * memory, or a reply that began is cut, NGX_DECLINED: there is more to come,
+ * but not now, NGX_HTTP_NOT_FOUND: of one that has not begun, no such set.
  */
 ngx_int_t ngx_http_urlstore_stream(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_produce_pt produce);

@@ -347,7 +347,10 @@ ngx_http_urlstore_urls_produce(ngx_http_urlstore_ctx_t *ctx,
     /* a set that is dropped meanwhile contains nothing: the list is cut */
 
     if (urls->select.set.number && !us_store_set_is(store, urls->select.set)) {
-        return NGX_ERROR;
+        ctx->lsn = us_store_published(store);
+        ctx->negative = 1;
+
+        return ctx->r->header_sent ? NGX_ERROR : NGX_HTTP_NOT_FOUND;
     }
 
     /* what the slice depends on: also on deletes, sets and claims until now */
@@ -407,9 +410,9 @@ ngx_http_urlstore_urls_handler(ngx_http_urlstore_ctx_t *ctx)
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    /* a member, or a claim, may be newer than its id */
+    /* a member, a drop, or a claim, may be newer than its id */
 
-    ctx->tops = !(urls->select.set.number
+    ctx->tops = !(ctx->set_name.len
                   || urls->select.older || urls->list.times);
     ctx->absent = 1;
 
@@ -654,9 +657,7 @@ ngx_http_urlstore_set_drop(ngx_http_urlstore_ctx_t *ctx)
         return ngx_http_urlstore_unready(ctx, NULL);
 
     default: /* US_GONE: another request was faster */
-        ctx->lsn = us_store_published(ctx->zone->store);
-
-        return ngx_http_urlstore_reply_when(ctx, ngx_http_urlstore_set_none);
+        return ngx_http_urlstore_set_gone(ctx);
     }
 }
 
@@ -790,7 +791,7 @@ ngx_http_urlstore_set_handler(ngx_http_urlstore_ctx_t *ctx)
     if (!us_store_set_info(store, row, &set)
         || set.set.number != ctx->set.number)
     {
-        return ngx_http_urlstore_set_none(ctx);
+        return ngx_http_urlstore_set_gone(ctx);
     }
 
     ctx->lsn = us_store_published(store);

@@ -623,6 +623,10 @@ ngx_http_urlstore_stream_turn(ngx_http_urlstore_ctx_t *ctx)
     } while (rc == NGX_AGAIN && !ngx_http_urlstore_out_enough(&ctx->out)
              && ngx_http_urlstore_now() - start < NGX_HTTP_URLSTORE_TURN);
 
+    if (rc == NGX_HTTP_NOT_FOUND) {
+        return ngx_http_urlstore_reply_when(ctx, ngx_http_urlstore_set_none);
+    }
+
     if (rc == NGX_ERROR) {
         return ctx->r->header_sent ? NGX_ERROR : NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
