@@ -137,7 +137,12 @@ class Shared {
                     uniqueKey: taken.get(done.uniqueKey).uniqueKey });
             }
 
-            answer.unprocessedRequests = unprocessedRequests;
+            for (const refused of unprocessedRequests) {
+                this.#owed.add(refused.uniqueKey);
+                answer.unprocessedRequests.push({ ...refused,
+                    uniqueKey: taken.get(refused.uniqueKey).uniqueKey });
+            }
+
             return answer;
 
         } catch (e) {
@@ -274,7 +279,8 @@ function share(client, store, { set, ...options } = {}) {
     };
 
     const sharedBy = (queue) => {
-        const own = set?.replaceAll("%(queue)s", names.get(queue) ?? queue);
+        const own = set?.replaceAll("%(queue)s",
+            () => names.get(queue) ?? queue);
 
         if (!all.has(own)) {
             all.set(own, new Shared(store, { set: own, ...options }));

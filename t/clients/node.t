@@ -89,14 +89,18 @@ const store = new Store(process.argv[2]);
 const lost = { addAll: async () => { throw Object.assign(new Error("lost"),
     { unsure: process.argv[3] === "1" }) } };
 const queued = [];
-let refuse = true;
+let refuse = 2;
 const queue = { async batchAddRequests(requests) {
-    if (refuse) {
-        refuse = false;
+    if (refuse === 2) {
+        refuse--;
         throw new Error("no queue");
     }
-    queued.push(...requests.map((r) => r.uniqueKey));
-    return { unprocessedRequests: [], processedRequests: requests.map((r) =>
+    const taken = requests.slice(refuse);
+    const refused = requests.slice(0, refuse);
+    refuse = 0;
+    queued.push(...taken.map((r) => r.uniqueKey));
+    return { unprocessedRequests: refused.map(({ url, uniqueKey }) =>
+        ({ url, uniqueKey })), processedRequests: taken.map((r) =>
         ({ uniqueKey: r.uniqueKey, requestId: "x", wasAlreadyPresent: false,
             wasAlreadyHandled: false })) };
 } };
@@ -109,10 +113,19 @@ requests.push(new Request({ url: urls[0], uniqueKey: "mine" }),
     new Request({ url: urls[0], method: "POST", payload: "x",
         useExtendedUniqueKey: true }));
 await shared.batchAddRequests(requests).catch((e) => console.log(e.message));
-const { processedRequests } = await shared.batchAddRequests(requests);
-console.log(queued.length, queued[0], queued.includes("mine"));
-console.log(requests.every((r) => processedRequests.some((p) =>
-    p.uniqueKey === r.uniqueKey)));
+
+// Crawlee adds again what is not among the processed ones
+
+const { processedRequests, unprocessedRequests: [refused] } =
+    await shared.batchAddRequests(requests);
+const processed = (r) => processedRequests.some((p) =>
+    p.uniqueKey === r.uniqueKey);
+
+console.log(refused.uniqueKey === requests[0].uniqueKey);
+processedRequests.push(...(await shared.batchAddRequests(requests.filter(
+    (r) => !processed(r)))).processedRequests);
+console.log(queued.length, queued[2], queued.includes("mine"));
+console.log(requests.every(processed));
 await shared.batchAddRequests(requests.slice(0, 3));
 console.log(queued.length);
 await share(client, lost).requestQueue().addRequest(requests[0])
@@ -120,7 +133,7 @@ await share(client, lost).requestQueue().addRequest(requests[0])
 store.close();
 END
 
-my $said = "no queue\n3 urlstore:http://q.test/a/ true\ntrue\n3\n";
+my $said = "no queue\ntrue\n3 urlstore:http://q.test/a/ true\ntrue\n3\n";
 
 is(`cd $dir && node adapter.mjs http://127.0.0.1:$port/two 1 2>&1`,
     "${said}queued\n", 'what a queue refused is owed to it; a request of the '
