@@ -85,6 +85,24 @@ $(B)/tsan/libus.a: $(call obj,tsan,$(filter-out src/journal/% src/life/%,\
                    $(CORE_SRC)))
 	$(archive)
 
+# what `urlstore version` prints: COMMIT is a file that make dist has packed
+
+COMMIT := $(shell cut -c 1-12 COMMIT 2>/dev/null \
+            || git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
+NGINX   = $(or $(shell sed -n 's/^\#define NGINX_VERSION  *"\(.*\)"/\1/p' \
+            $(firstword $(wildcard $(addsuffix \
+            /usr/share/nginx/src/src/core/nginx.h,$(DEBIAN) /))) \
+            /dev/null),unknown)
+
+$(call obj,obj,src/cli/main.c) $(call obj,asan,src/cli/main.c): \
+    WARN += -DUS_COMMIT='"$(COMMIT)"' -DUS_NGINX='"$(NGINX)"'
+
+$(call obj,obj,src/cli/main.c) $(call obj,asan,src/cli/main.c): \
+    $(B)/.commit-$(COMMIT)
+
+$(B)/.commit-%:
+	@mkdir -p $(@D) && rm -f $(B)/.commit-* && touch $@
+
 $(B)/urlstore: $(call obj,obj,$(CLI_SRC)) $(B)/libus.a
 	$(call program,$(OPT))
 

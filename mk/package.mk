@@ -1,6 +1,7 @@
 # Packages: man pages and completions, which `make install` installs, too, and
 # Debian packages; and what the documents and deploy/ say.
 #
+#   make dist         build/urlstore-VERSION.tar.gz of the commit, without git
 #   make deb          build/deb/*.deb, from the files of the working tree
 #   make test-deb     lintian; installed, used, upgraded and purged in a bare
 #                     Debian (root, debootstrap); PREVIOUS=DIR: older packages
@@ -26,11 +27,20 @@ $(MAN)/urlstore.1: $(B)/urlstore
 site: $(B)/urlstore $(B)/.deps-test ## the documents as HTML, in build/site
 	@tools/site.pl $(B)/site
 
+DIST := urlstore-$(VERSION)
+
+dist:                     ## build/urlstore-VERSION.tar.gz, of the commit
+	@mkdir -p $(B)/dist
+	@git rev-parse HEAD > $(B)/dist/COMMIT
+	@git archive --prefix=$(DIST)/ --add-file=$(B)/dist/COMMIT HEAD \
+	    | gzip -9n > $(B)/$(DIST).tar.gz
+	@ls -l $(B)/$(DIST).tar.gz
+
 DEB := $(B)/deb
 
 deb: $(B)/.deps-deb       ## Debian packages in build/deb
 	@rm -rf $(DEB) && mkdir -p $(DEB)/urlstore
-	@git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t $(DEB)/urlstore
+	@tools/files.sh | xargs -0 cp --parents -t $(DEB)/urlstore
 	@echo '  DEB   the output is in $(DEB)/build.log'
 	@cd $(DEB)/urlstore && env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL \
 	    dpkg-buildpackage -b -us -uc -j2 > ../build.log 2>&1 \
@@ -49,4 +59,4 @@ test-deploy: t/deploy/node_modules/.package-lock.json ## lints deploy/
 test-docs: build $(B)/generate ## runs the commands of README and docs
 	@tools/test-docs.pl
 
-.PHONY: man site deb test-deb test-deploy test-docs
+.PHONY: man site dist deb test-deb test-deploy test-docs

@@ -36,7 +36,8 @@ is($code, 0, '--help');
 
 my @commands = $all =~ /^  (\w+)  /gm;
 is("@commands", 'add backup cluster dedup dump get hash help import '
-    . 'normalize rekey restore seen set size stat verify', 'every command');
+    . 'normalize rekey restore seen set size stat verify version',
+    'every command');
 
 my ($bash) = run('help --bash');
 my ($zsh) = run('help --zsh');
@@ -48,7 +49,7 @@ is(system('bash', '-n', '-c', $bash), 0, '... in its syntax');
 for my $command (@commands) {
     my ($out, $err, $code) = run("$command --help");
 
-    like($out, qr/^usage: urlstore $command /, "$command --help");
+    like($out, qr/^usage: urlstore $command\b/, "$command --help");
     is("$err$code", '0', 'is no error');
     is((run("help $command"))[0], $out, "help $command");
 
@@ -73,6 +74,14 @@ my ($version) = run('--version');
 like(slurp("$UrlStore::Test::TOP/src/us_version.h"),
     qr/"@{[$version =~ s{^urlstore (.*)\n}{$1}r]}"/,
     "--version: $version");
+$version =~ s/^urlstore |\n//g;
+like((run('version'))[0], qr/\Aurlstore   \Q$version\E
+commit     (?:[0-9a-f]{12}|unknown)
+nginx      [0-9.]+
+formats    journal \d+, snapshot \d+, .*, zone \d+, filter \d+
+keys       \d+
+\z/,
+    'version: commit, nginx, formats');
 
 for my $bad ('backup', 'backup .', 'backup --rate x . y',
     'backup --fast . y', 'backup . y z', 'restore', 'restore --rate 1m .',

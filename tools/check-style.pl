@@ -13,7 +13,7 @@ use strict;
 use warnings;
 
 my @files = @ARGV ? @ARGV : grep { !/\.patch$/ } split /\0/,
-    `git ls-files -z --cached --others --exclude-standard`;
+    `tools/files.sh`;
 
 my $faults = 0;
 my ($file, @line);

@@ -10,6 +10,13 @@
 
 #include "us_cli.h"
 #include "../us_version.h"
+#include "../filter/us_filter.h"
+#include "../journal/us_manifest.h"
+#include "../journal/us_segment.h"
+#include "../journal/us_stream.h"
+#include "../journal/us_writer.h"
+#include "../url/us_profile.h"
+#include "../zone/us_arena.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -34,6 +41,7 @@ static const us_cli_command_t  *const us_cli_commands[] = {
     &us_cli_sizing,
     &us_cli_stat,
     &us_cli_verify,
+    &us_cli_version,
     NULL
 };
 
@@ -537,6 +545,39 @@ const us_cli_command_t  us_cli_help = {
     .summary = "print how commands are used",
     .text = "Without COMMAND, the list of commands.",
     .options = us_help_options
+};
+
+
+static int
+us_version_run(int argc, char **argv)
+{
+    int  rc;
+
+    rc = us_cli_options(&us_cli_version, argc, argv, NULL, 0, 0);
+
+    if (rc == US_CLI_DONE) {
+        printf("urlstore   %s\ncommit     %s\nnginx      %s\n"
+               "formats    journal %u, snapshot %u, stream %u, manifest %u, "
+               "watermark %u, zone %u, filter %u\nkeys       %u\n",
+               US_VERSION, US_COMMIT, US_NGINX, US_SEGMENT_VERSION,
+               US_SNAPSHOT_VERSION, US_STREAM_VERSION, US_MANIFEST_VERSION,
+               US_WATERMARK_VERSION, US_LAYOUT, US_FILTER_VERSION,
+               US_PROFILE_VERSION);
+    }
+
+    return rc;
+}
+
+
+const us_cli_command_t  us_cli_version = {
+    .name = "version",
+    .run = us_version_run,
+    .args = "",
+    .summary = "print version, commit, formats, and nginx",
+    .text = "The commit of the source, and the version of nginx for which the "
+            "module beside it is built: it works in no other one. Versions of "
+            "the formats are the latest that this program writes; CHANGELOG.md "
+            "says which ones it reads. Keys are those of the profiles of URLs.",
 };
 
 

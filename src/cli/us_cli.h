@@ -85,6 +85,7 @@ extern const us_cli_command_t  us_cli_set;
 extern const us_cli_command_t  us_cli_sizing;
 extern const us_cli_command_t  us_cli_stat;
 extern const us_cli_command_t  us_cli_verify;
+extern const us_cli_command_t  us_cli_version;
 
 
 /*

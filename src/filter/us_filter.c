@@ -49,7 +49,6 @@
 
 
 #define US_FILTER_MAGIC     0x317265746c696675         /* "ufilter1" */
-#define US_FILTER_VERSION   1
 #define US_FILTER_BITS      512
 #define US_FILTER_HASHES    21        /* 3 mixes of 7 x 9 bits */
 #define US_FILTER_GROUP     32        /* prefetched together */

@@ -18,6 +18,7 @@
 #include "../us_base.h"
 
 
+#define US_FILTER_VERSION    1           /* of a file */
 #define US_FILTER_ERROR_MIN  1e-6
 #define US_FILTER_ERROR_MAX  0.5
 #define US_FILTER_NORM_LEN   128

@@ -28,7 +28,6 @@
 
 #define US_WATERMARK_MAGIC  "USMARK\r\n"
 #define US_WATERMARK_SIZE   112
-#define US_WATERMARK_VERSION  2
 #define US_WATERMARK_TRIES  4         /* while it is being written */
 
 

@@ -78,6 +78,9 @@
 #include "us_segment.h"
 
 
+#define US_WATERMARK_VERSION  2
+
+
 typedef struct {
     uint64_t           appended;
     uint64_t           durable;
