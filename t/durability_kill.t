@@ -33,9 +33,18 @@ sub fresh
     $t->allow_kills;
     $t->allow(qr/the master process is gone/);
 
-    return $t->run(zone_conf(
+    $t->run(zone_conf(
         "256m path=%%DIR%%/data sync=$sync snapshot=256k revisit=1m sets=256"
         . ' sets_create=auto'));
+
+    # soon the ids go past the first level of a set
+
+    my @lines = map { "http://example.com/$_" } 1 .. 65400;
+
+    $t->add(\@lines, $_ * 6540, 6540) for 0 .. 9;
+    is($t->stats->{next_id}, 65400, 'filled');
+
+    return $t;
 }
 
 # each returns faults

@@ -226,15 +226,17 @@ sub _sets
     }
 
     # for a fortieth of a second a fortieth of the sets, and for two seconds
-    # forty URLs
+    # twenty URLs, with those of a second ago, whose ids are lower
 
     my $part = $self->{sets} / 40;
     my $shared = $what < 0.8;
     my $set = !$shared ? $own : 's-'
         . int(int(time * 40) * $part + rand $part) % $self->{sets};
-    my $at = int(time / 2);
-    my @lines = map { $self->{lines}[($at * 40 + rand 40)
-        % @{ $self->{lines} }] =~ s/[#?].*//r . "/$at" } 1 .. 20;
+    my @lines = map {
+        my $at = int(time) - int rand 2;
+        $self->{lines}[($at * 20 + rand 20) % @{ $self->{lines} }]
+            =~ s/[#?].*//r . "/$at"
+    } 1 .. 20;
     my $key = join '-', $$, $k, ++$self->{key};
 
     my ($a) = $self->_sure($port, $parent, 'POST', "/add?set=$set",
