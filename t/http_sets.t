@@ -191,6 +191,19 @@ is($t->post('/add?set=visited', "$a\n$b\n", @text)->{body},
     "0\tseen\t$a\n1\tnew\t$b\n", '  in all');
 
 
+# --- a batch in which a member follows what is none, and lies between
+
+my @gap = map { "$a/gap/$_" } 0 .. 3;
+
+$t->post('/add', join("\n", @gap), @text);
+$t->post('/set/2', "$gap[2]\n", @text);
+is($t->post('/add?set=2', join("\n", @gap[0, 2, 1, 3, 2]), @text)->{body}
+    =~ s/^\d+\t(\w+)\t\S+/$1/gmr, "new\nseen\nnew\nnew\nseen\n",
+    'one of a run');
+unlike($t->post('/add?set=2', join("\n", @gap[3, 0, 1, 2]), @text)->{body},
+    qr/\tnew\t/, '  then all of it');
+
+
 # --- a URL that is deleted is counted, and in no answer
 
 $t->post('/add?set=2', "$a/gone\n", @text);

@@ -378,25 +378,49 @@ us_store_answer_set(us_store_t *s, us_store_item_t *items, size_t n,
 }
 
 
+/* whether an id is in s->set: in the run that was found last, or another one */
+
+static int
+us_store_in_run(us_store_t *s, uint64_t id, us_set_run_t *run)
+{
+    if (id >= run->first && id <= run->last) {
+        return 1;
+    }
+
+    if (us_set_next(&s->arena, s->set.row, id, (id | 0xffff) + 1, run)
+        && run->first == id)
+    {
+        return 1;
+    }
+
+    run->first = 1;
+    run->last = 0;
+
+    return 0;
+}
+
+
 /*
  * For s->set, without the lock: which items are not in it, and the number of
- * those.
+ * those.  Links of pages lie together: a run that one is in has others, too.
  */
 
 static size_t
 us_store_want(us_store_t *s, us_store_item_t *items, size_t n)
 {
-    size_t  i;
+    size_t        i;
+    us_set_run_t  run;
 
     s->nputs = 0;
+    run.first = 1;
+    run.last = 0;                            /* none */
 
     for (i = 0; i < n; i++) {
         items[i].put = US_SEEN;
         items[i].wants = s->set.number
                          && (items[i].status == US_UNSEEN
                              || (items[i].status == US_SEEN
-                                 && !us_set_has(&s->arena, s->set.row,
-                                                items[i].id)));
+                                 && !us_store_in_run(s, items[i].id, &run)));
         s->nputs += items[i].wants;
     }
 
