@@ -56,4 +56,4 @@ fi
 # shellcheck disable=SC2086
 "${MAKE:-make}" --no-print-directory -f "$out/Makefile" $targets \
     > "$out/make.log" 2>&1 \
-    || { tail -n 40 "$out/make.log" >&2; exit 1; }
+    || { grep -A 6 'error: \|undefined \|\*\*\*' "$out/make.log" >&2; exit 1; }

@@ -32,10 +32,6 @@ ngx_http_urlstore_rule_params(ngx_conf_t *cf, ngx_uint_t last, us_str_t *name,
 
     ngx_memzero(name, sizeof(us_str_t));
 
-    if (host) {
-        ngx_memzero(host, sizeof(us_str_t));
-    }
-
     for (value = directive + 2;
          value < directive + cf->args->nelts - last;
          value++)
@@ -121,6 +117,7 @@ ngx_http_urlstore_rule(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     us_rule_error_t            err;
     ngx_http_urlstore_zone_t  *zone;
 
+    host = us_string("");
     args = cf->args->elts;
     rewrites = ngx_strcmp(cmd->name.data, "urlstore_rewrite") == 0;
 
