@@ -5,23 +5,27 @@
  *
  *     tools/check-weak.sh      all of them, and their mutants
  *
- * A scenario is the shortest history in which each order is needed.  Each order
- * is a place with a number, O(n, order): MUTANT=n makes it relaxed, and the
- * checker has to find the fault, but where another order of the same scenario
- * does the work (tools/check-weak.sh lists those).  The names are those of the
- * source.  Words
- * that one process alone writes under the lock are read by it as they are.
+ * A scenario is the shortest history in which its orders are needed.  An order
+ * has the name of its place in the source; several scenarios may use it.
+ * MUTANT=NAME makes that place relaxed, in all scenarios, and the checker has
+ * to find an error in one of them at least.  Words that one process alone
+ * writes under the lock are read by it as they are.  Where the source writes
+ * bytes, the words here are not atomic, and the checker finds a race.
  *
- *     PUBLISH   us_log.c, us_arena.c: a record, its entry, next_id
- *     STALE     us_index.c: a leaf whose memory is used again for another
- *     SPLIT     us_index.c: head->leaves and two words of the directory
- *     INTENT    us_store_ids_at(): a snapshot's pair of LSN and next_id
- *     KILL      us_arena.c: a commit that a killed writer left, completed
- *     RING      us_ring.c, us_write.c: published, written, bytes used again
- *     SETS      us_sets.c: members_reused around a walk
- *     SITE      us_sites.c: two words that belong together
- *     TAIL      us_share.c: one of two copies, by its number
- *     HOT       us_look.c: a cached id and the bit that says it was deleted
+ *     PUBLISH   a record, its entry, next_id
+ *     CHUNK     memory that becomes a part of the directory
+ *     STALE     a leaf whose memory is used again for another leaf
+ *     APPEND    the same, and another process adds an entry to that leaf
+ *     AGAIN     the same, and then again for a leaf at its first address
+ *     SPLIT     head->leaves and two words of the directory
+ *     INTENT    a snapshot's pair of LSN and next_id
+ *     KILL      a commit that a killed writer left, completed
+ *     RING      published, written, bytes used again
+ *     SETS      members_reused around a walk
+ *     SITE      a new site; two words that belong together
+ *     ANSWER    a deletion and a claim, and the LSN for which an answer waits
+ *     KEYS      a ring of entries that are written over
+ *     TAIL      one of two copies, by its number
  */
 
 
@@ -29,17 +33,75 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+
+enum {
+    NONE,
+
+    LIST,          /* us_commit_locked(): the number of intents */
+    WORD,          /* us_arena_fulfil(): each word */
+    DONE,          /* us_arena_fulfil(): no intents */
+    ENTER,         /* us_arena_enter() */
+    ZERO,          /* us_arena_take_locked(): a chunk that is used again */
+
+    LEAF,          /* us_leaf_write_locked(), us_leaf_copy_words() */
+    LEAF_HEADER,   /* the same, and us_leaf_grow_locked(): the header */
+    SLOT,          /* us_packed_set(), us_slot_write() */
+
+    AIM,           /* us_index_aim() */
+    PLACE,         /* us_directory_word() */
+    ADDRESS,       /* us_directory_get() */
+    SCAN,          /* us_index_scan() */
+    MATCHES,       /* us_leaf_matches(): the fence */
+    PACKED,        /* us_packed_get(), us_nth_bit() */
+    NEXT_ID,       /* us_store_next_id(), us_store_confirm() */
+
+    PUBLISHED,     /* us_store_published() */
+    AT_INTENTS,    /* us_store_ids_at(): intents */
+    AT_NEXT,       /* us_store_ids_at(): next_id */
+
+    WRITTEN,       /* us_store_set_written() */
+    FITS,          /* us_ring_fits() */
+
+    OBJECT,        /* us_sets.c: the words of an object */
+    REUSED,        /* us_set_next() */
+    SEEK,          /* us_set_seek(): root and nodes */
+    RUN,           /* us_set_run(): the words of an object */
+
+    SITES,         /* us_site_number() */
+    SITE_LAST,     /* us_site_read(): the second word */
+    SITE_FIRST,    /* us_site_read(): the first word */
+
+    DELETED,       /* us_deleted() */
+    CLAIM,         /* us_claims_read(), us_claims_block() */
+
+    ENTRY,         /* us_keys_add_locked() */
+    BUCKET,        /* us_keys_has() */
+    KEYS_END,      /* us_keys_read(): keys_end */
+    KEYS_WORDS,    /* us_keys_read(): the entry */
+
+    TAIL_BEFORE,   /* us_share_set_tail(): the fence */
+    TAIL_SET,      /* us_share_set_tail(): tail_at */
+    TAIL_GET,      /* us_share_tail(): tail_at */
+    TAIL_AFTER     /* us_share_tail(): the fence */
+};
+
 #ifndef MUTANT
-#define MUTANT  0
+#define MUTANT  NONE
 #endif
 
-#define O(n, order)      (MUTANT == n ? memory_order_relaxed : order)
+#define O(at, order)       (MUTANT == at ? memory_order_relaxed : order)
 
-#define acquire(n, p)    atomic_load_explicit(p, O(n, memory_order_acquire))
-#define release(n, p, v) atomic_store_explicit(p, v, O(n, memory_order_release))
-#define relaxed(p)       atomic_load_explicit(p, memory_order_relaxed)
-#define store(p, v)      atomic_store_explicit(p, v, memory_order_relaxed)
-#define fence(n, order)  if (MUTANT != n) atomic_thread_fence(order)
+#define acquire(at, p)     atomic_load_explicit(p, O(at, memory_order_acquire))
+#define release(at, p, v)                                                     \
+    atomic_store_explicit(p, v, O(at, memory_order_release))
+#define relaxed(p)         atomic_load_explicit(p, memory_order_relaxed)
+#define store(p, v)        atomic_store_explicit(p, v, memory_order_relaxed)
+#define fence(at, order)   if (MUTANT != at) atomic_thread_fence(order)
+
+/* the lock, which another process has after this one */
+
+#define unlock()           atomic_store_explicit(&lock, 1, memory_order_release)
+#define is_unlocked()      atomic_load_explicit(&lock, memory_order_acquire)
 
 typedef atomic_ulong  word_t;
 
@@ -54,9 +116,9 @@ static void *
 writer(void *data)
 {
     store(&record, 7);
-    release(5, &slot, 1);
-    release(1, &header, 1);
-    release(2, &next_id, 1);
+    release(SLOT, &slot, 1);
+    release(WORD, &header, 1);
+    release(WORD, &next_id, 1);
 
     return NULL;
 }
@@ -67,12 +129,12 @@ reader(void *data)
 {
     unsigned long  v;
 
-    if (acquire(3, &header) == 1) {
+    if (acquire(SCAN, &header) == 1) {
         v = relaxed(&slot);           /* 16 bytes at once */
         assert(v == 1);
     }
 
-    if (acquire(4, &next_id) == 1) {
+    if (acquire(NEXT_ID, &next_id) == 1) {
         assert(relaxed(&record) == 7);
     }
 
@@ -80,34 +142,18 @@ reader(void *data)
 }
 
 
-#elif defined(STALE)
+#elif defined(CHUNK)
 
-/*
- * The key 1 is in the index all the time: in leaf A, then in B.  A is used
- * again for the key 2.  The header is a serial number.
- */
+/* 99 is what the memory was before: no address */
 
-static word_t  leaves = 1, directory, header[2] = { 1, 0 }, slot[2] = { 1, 0 };
-static word_t  word1[2];              /* the second of a leaf: the free list */
+static word_t  place, directory = 99;
 
 static void *
 writer(void *data)
 {
-    /* B, a copy of A */
-
-    release(11, &slot[1], 1);
-    release(1, &header[1], 2);
-
-    /* one commit: B replaces A, and A is free */
-
-    release(2, &directory, 1);
-    release(3, &header[0], 3);
-    release(12, &word1[0], 9);
-
-    /* A is another leaf; readers who still are in it see its new words */
-
-    release(4, &slot[0], 2);
-    release(5, &header[0], 4);
+    release(ZERO, &directory, 0);
+    release(WORD, &place, 1);
+    release(WORD, &directory, 5);
 
     return NULL;
 }
@@ -116,46 +162,111 @@ writer(void *data)
 static void *
 reader(void *data)
 {
-    unsigned long  n, d, h, v;
-
-    n = acquire(13, &leaves);
-    d = acquire(6, &directory);
-    h = acquire(7, &header[d]);
-
-    v = relaxed(&slot[d]);
-    fence(8, memory_order_acquire);
-
-    if (v != 1) {
-
-        /* us_index_stale() */
-
-        assert(acquire(14, &leaves) != n || acquire(9, &directory) != d
-               || acquire(10, &header[d]) != h);
+    if (acquire(PLACE, &place)) {
+        assert(acquire(ADDRESS, &directory) != 99);
     }
 
     return NULL;
 }
 
 
-#elif defined(SPLIT)
+#elif defined(STALE) || defined(APPEND) || defined(AGAIN) || defined(SPLIT)
 
-/* leaf 1 is split: 2 and 3, then head->leaves; then its memory is used again */
+/*
+ * The key 1 is in the index all the time: in leaf A, number 1, then in leaf B.
+ * A is used again for a leaf X with the key 2.  A leaf has its header, which is
+ * a serial number, a word of fingerprints, the first of which is the link of
+ * the free list, and a word of what is packed.
+ */
 
-static word_t  leaves = 1, directory[4] = { 0, 1, 0, 0 };
-static word_t  slot[4] = { 0, 1, 0, 0 }, header[4] = { 0, 1, 0, 0 };
+enum { NO_LEAF, A, B };
+
+static word_t  leaves = 1, directory[3] = { NO_LEAF, A, NO_LEAF };
+static word_t  header[3] = { 0, 1, 0 };
+static word_t  prints[3] = { 0, 1, 0 }, packed[3] = { 0, 1, 0 };
+
+#ifdef APPEND
+static word_t  lock;
+#endif
+
+
+static void
+leaf_write(unsigned long leaf, unsigned long key, unsigned long serial)
+{
+    release(LEAF, &prints[leaf], key);
+    release(LEAF, &packed[leaf], key);
+    release(LEAF_HEADER, &header[leaf], serial);
+}
+
+
+/* words of a commit */
+
+static void
+leaf_free(unsigned long leaf, unsigned long serial)
+{
+    release(WORD, &header[leaf], serial);
+    release(WORD, &prints[leaf], 9);
+}
+
 
 static void *
 writer(void *data)
 {
-    release(8, &slot[2], 1);
-    release(9, &header[2], 2);
-    release(1, &directory[2], 2);
-    release(2, &leaves, 2);
-    release(3, &header[1], 3);
-    release(4, &slot[1], 2);
+    leaf_write(B, 1, 2);
+
+    /* one commit: B is where A was, and A is free */
+
+#ifdef SPLIT
+    release(WORD, &directory[2], B);
+    release(WORD, &leaves, 2);
+#else
+    release(WORD, &directory[1], B);
+#endif
+    leaf_free(A, 3);
+
+    /* A is X; those who still read it see the words of X */
+
+    release(WORD, &header[A], 4);
+    leaf_write(A, 2, 5);
+
+#if defined(APPEND)
+
+    unlock();
+
+#elif defined(AGAIN)
+
+    /* X is free; A is the leaf of the key 1 again, instead of B */
+
+    leaf_free(A, 6);
+    release(WORD, &header[A], 7);
+    leaf_write(A, 1, 8);
+
+    release(WORD, &directory[1], A);
+    release(WORD, &header[B], 9);
+
+#endif
 
     return NULL;
 }
+
+
+#ifdef APPEND
+
+/* a third key in X, in the same words */
+
+static void *
+other(void *data)
+{
+    if (is_unlocked()) {
+        release(SLOT, &prints[A], 3);
+        release(SLOT, &packed[A], 3);
+        release(WORD, &header[A], 6);
+    }
+
+    return NULL;
+}
+
+#endif
 
 
 static void *
@@ -163,20 +274,24 @@ reader(void *data)
 {
     unsigned long  n, d, h, v, leaf;
 
-    n = acquire(5, &leaves);
+    n = acquire(AIM, &leaves);
     leaf = n == 1 ? 1 : 2;
-    d = acquire(6, &directory[leaf]);
-    assert(d != 0);
 
-    h = acquire(10, &header[d]);
-    v = relaxed(&slot[d]);
-    fence(7, memory_order_acquire);
+    d = acquire(ADDRESS, &directory[leaf]);
+    assert(d != NO_LEAF);
 
-    if (v != 1) {
-        assert(acquire(11, &leaves) != n
-               || acquire(12, &directory[leaf]) != d
-               || acquire(13, &header[d]) != h);
+    h = acquire(SCAN, &header[d]);
+    v = relaxed(&prints[d]);
+    fence(MATCHES, memory_order_acquire);
+
+    if (v == 1 && acquire(PACKED, &packed[d]) == 1) {
+        return NULL;
     }
+
+    /* not found: us_index_stale() */
+
+    assert(relaxed(&leaves) != n || acquire(ADDRESS, &directory[leaf]) != d
+           || relaxed(&header[d]) != h);
 
     return NULL;
 }
@@ -191,10 +306,10 @@ static word_t  intents, published, next_id;
 static void
 commit(unsigned long n)
 {
-    release(6, &intents, 2);
-    release(1, &published, n);
-    release(2, &next_id, n);
-    release(3, &intents, 0);
+    release(LIST, &intents, 2);
+    release(WORD, &published, n);
+    release(WORD, &next_id, n);
+    release(DONE, &intents, 0);
 }
 
 
@@ -213,15 +328,15 @@ reader(void *data)
 {
     unsigned long  lsn, next;
 
-    /* the log's end, which another process took from `published` */
+    /* the log's end, which another process read from `published` */
 
-    lsn = acquire(4, &published);
+    lsn = acquire(PUBLISHED, &published);
 
-    if (acquire(7, &intents) || acquire(8, &published) != lsn) {
+    if (acquire(AT_INTENTS, &intents) || relaxed(&published) != lsn) {
         return NULL;
     }
 
-    next = acquire(5, &next_id);
+    next = acquire(AT_NEXT, &next_id);
 
     if (relaxed(&published) == lsn) {
         assert(next == lsn);
@@ -238,14 +353,15 @@ reader(void *data)
  * lock by the kernel, not from the first: it reads the number of intents.
  */
 
-static word_t  intents, value, word;
+static unsigned long  value;
+static word_t         intents, word;
 
 static void *
 writer(void *data)
 {
-    store(&value, 5);
-    release(1, &intents, 1);
-    release(3, &word, 5);
+    value = 5;
+    release(LIST, &intents, 1);
+    release(WORD, &word, 5);
 
     return NULL;
 }
@@ -254,8 +370,8 @@ writer(void *data)
 static void *
 reader(void *data)
 {
-    if (acquire(2, &intents) == 1) {
-        store(&word, relaxed(&value));
+    if (acquire(ENTER, &intents) == 1) {
+        release(WORD, &word, value);
         assert(relaxed(&word) == 5);
     }
 
@@ -267,17 +383,18 @@ reader(void *data)
 
 /* a ring of one word; the second operation uses the place of the first again */
 
-static word_t  byte, published, written;
+static unsigned long  byte;
+static word_t         published, written;
 
 static void *
 writer(void *data)
 {
-    store(&byte, 1);
-    release(1, &published, 1);
+    byte = 1;
+    release(WORD, &published, 1);
 
-    if (acquire(2, &written) == 1) {
-        store(&byte, 2);
-        store(&published, 2);
+    if (acquire(FITS, &written) == 1) {
+        byte = 2;
+        release(WORD, &published, 2);
     }
 
     return NULL;
@@ -289,9 +406,9 @@ reader(void *data)
 {
     unsigned long  v;
 
-    if (acquire(3, &published) == 1) {
-        v = relaxed(&byte);
-        release(4, &written, 1);
+    if (acquire(PUBLISHED, &published) == 1) {
+        v = byte;
+        release(WRITTEN, &written, 1);
         assert(v == 1);
     }
 
@@ -301,17 +418,32 @@ reader(void *data)
 
 #elif defined(SETS)
 
-/* an object moves from place 0 to 1, and its memory becomes another's */
+/*
+ * An object moves from place 0 to 1.  The chunk of place 0 is free, is zeroed,
+ * and gets another object, by another process.
+ */
 
-static word_t  root, object[2] = { 7, 0 }, members_reused;
+static word_t  root, object[2] = { 7, 0 }, members_reused, lock;
 
 static void *
 writer(void *data)
 {
-    release(6, &object[1], 7);
-    release(1, &root, 1);
-    release(2, &members_reused, 1);
-    release(3, &object[0], 8);
+    release(OBJECT, &object[1], 7);
+    release(WORD, &root, 1);
+    release(WORD, &members_reused, 1);
+    release(ZERO, &object[0], 0);
+    unlock();
+
+    return NULL;
+}
+
+
+static void *
+other(void *data)
+{
+    if (is_unlocked()) {
+        release(OBJECT, &object[0], 8);
+    }
 
     return NULL;
 }
@@ -322,11 +454,11 @@ reader(void *data)
 {
     unsigned long  reused, e, v;
 
-    reused = acquire(7, &members_reused);
-    e = acquire(4, &root);
-    v = acquire(5, &object[e]);
+    reused = acquire(REUSED, &members_reused);
+    e = acquire(SEEK, &root);
+    v = acquire(RUN, &object[e]);
 
-    if (acquire(8, &members_reused) == reused) {
+    if (relaxed(&members_reused) == reused) {
         assert(v == 7);
     }
 
@@ -338,15 +470,20 @@ reader(void *data)
 
 /* counts of a site: the first word never is behind the second */
 
-static word_t  w[2];
+static word_t  w[2], sites;
 
 static void *
 writer(void *data)
 {
-    release(5, &w[0], 1);
-    release(1, &w[1], 1);
-    release(2, &w[0], 2);
-    release(6, &w[1], 2);
+    release(WORD, &w[0], 1);
+    release(WORD, &w[1], 1);
+    release(WORD, &sites, 1);
+
+    release(WORD, &w[0], 2);
+    release(WORD, &w[1], 2);
+
+    release(WORD, &w[0], 3);
+    release(WORD, &w[1], 3);
 
     return NULL;
 }
@@ -357,12 +494,118 @@ reader(void *data)
 {
     unsigned long  w0, w1;
 
-    w1 = acquire(3, &w[1]);
-    w0 = acquire(4, &w[0]);
+    if (acquire(SITES, &sites) == 0) {
+        return NULL;
+    }
+
+    assert(relaxed(&w[0]) != 0);
+
+    w1 = acquire(SITE_LAST, &w[1]);
+    w0 = acquire(SITE_FIRST, &w[0]);
 
     if (relaxed(&w[1]) == w1) {
         assert(w0 == w1 || w0 == w1 + 1);
     }
+
+    return NULL;
+}
+
+
+#elif defined(ANSWER)
+
+/* the answer of who finds the bit, or the claim, waits for their LSN */
+
+static word_t  published, bit, claim;
+
+static void *
+writer(void *data)
+{
+    release(WORD, &published, 1);
+    release(WORD, &bit, 1);
+    release(WORD, &claim, 1);
+
+    return NULL;
+}
+
+
+static void *
+reader(void *data)
+{
+    if (acquire(CLAIM, &claim) == 1) {
+        assert(relaxed(&published) == 1);
+    }
+
+    if (acquire(DELETED, &bit) == 1) {
+        assert(relaxed(&published) == 1);
+    }
+
+    return NULL;
+}
+
+
+#elif defined(KEYS)
+
+/*
+ * A ring of two entries, one of which is the next to be written over and dead.
+ * Entry n is two words with the value n + 1, and so is its bucket.
+ */
+
+#define SIZE   2
+#define SLACK  1
+
+static word_t  keys_end = 1, bucket = 1;
+static word_t  entry[SIZE][2] = { { 1, 1 }, { 0, 0 } };
+
+static void *
+writer(void *data)
+{
+    unsigned long  n;
+
+    for (n = 1; n < 3; n++) {
+        release(ENTRY, &entry[n % SIZE][0], n + 1);
+        release(ENTRY, &entry[n % SIZE][1], n + 1);
+
+        release(WORD, &keys_end, n + 1);
+        release(WORD, &bucket, n + 1);
+    }
+
+    return NULL;
+}
+
+
+/* us_keys_read(); 0: there is no such entry */
+
+static int
+entry_read(unsigned long at)
+{
+    unsigned long  v, w;
+
+    if (at >= acquire(KEYS_END, &keys_end)) {
+        return 0;
+    }
+
+    v = acquire(KEYS_WORDS, &entry[at % SIZE][0]);
+    w = acquire(KEYS_WORDS, &entry[at % SIZE][1]);
+
+    if (at >= relaxed(&keys_end) - (SIZE - SLACK)) {
+        assert(v == at + 1 && w == at + 1);
+    }
+
+    return 1;
+}
+
+
+static void *
+reader(void *data)
+{
+    unsigned long  at;
+
+    /* us_keys_low() goes through the ring, us_keys_has() begins at a bucket */
+
+    (void) entry_read(1);
+
+    at = acquire(BUCKET, &bucket) - 1;
+    assert(entry_read(at));
 
     return NULL;
 }
@@ -380,10 +623,10 @@ writer(void *data)
     unsigned long  next;
 
     for (next = 1; next < 4; next++) {
-        fence(1, memory_order_release);
+        fence(TAIL_BEFORE, memory_order_release);
         store(&tail[next & 1][0], next);
         store(&tail[next & 1][1], next);
-        release(2, &tail_at, next);
+        release(TAIL_SET, &tail_at, next);
     }
 
     return NULL;
@@ -395,44 +638,13 @@ reader(void *data)
 {
     unsigned long  at, a, b;
 
-    at = acquire(3, &tail_at);
+    at = acquire(TAIL_GET, &tail_at);
     a = relaxed(&tail[at & 1][0]);
     b = relaxed(&tail[at & 1][1]);
-    fence(4, memory_order_acquire);
+    fence(TAIL_AFTER, memory_order_acquire);
 
     if (relaxed(&tail_at) == at) {
         assert(a == at && b == at);
-    }
-
-    return NULL;
-}
-
-
-#elif defined(HOT)
-
-/*
- * The table is private to its owner.  An id comes into it from a look-up, and
- * is taken from it while its bit says that it was not deleted.  A delete that
- * another process was told of is not answered from the table.
- */
-
-static word_t  bit, told;
-
-static void *
-writer(void *data)
-{
-    release(3, &bit, 1);
-    release(1, &told, 1);             /* by a message, after the commit */
-
-    return NULL;
-}
-
-
-static void *
-reader(void *data)
-{
-    if (acquire(2, &told) == 1) {
-        assert(relaxed(&bit) == 1);
     }
 
     return NULL;
@@ -447,11 +659,20 @@ int
 main(void)
 {
     pthread_t  a, b;
+#if defined(APPEND) || defined(SETS)
+    pthread_t  c;
+
+    pthread_create(&c, NULL, other, NULL);
+#endif
 
     pthread_create(&a, NULL, writer, NULL);
     pthread_create(&b, NULL, reader, NULL);
     pthread_join(a, NULL);
     pthread_join(b, NULL);
+
+#if defined(APPEND) || defined(SETS)
+    pthread_join(c, NULL);
+#endif
 
     return 0;
 }
