@@ -188,7 +188,7 @@ define foreign
 	+@PKG_CONFIG_LIBDIR=$(abspath $(B))/$(1)/libraries/lib/pkgconfig \
 	    $(MAKE) --no-print-directory B=$(B)/$(1) DEPS= CC=$(firstword $(2)) \
 	    CFLAGS='-O2 -g -I$(B)/$(1)/libraries/include' \
-	    ASAN='-O1 -g -I$(B)/$(1)/libraries/include' \
+	    ASAN='-O1 -g -I$(B)/$(1)/libraries/include $(if $(3),-DHUGE_GB=70)' \
 	    LDFLAGS='-L$(B)/$(1)/libraries/lib' RUN='$(3)' core test-unit \
 	    $(4)
 endef

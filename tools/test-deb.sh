@@ -41,7 +41,7 @@ lower() {
     rm -rf "$work" "$deb/lower.log"
 }
 
-debootstrap --variant=minbase --include=ca-certificates,zsh,man-db,logrotate \
+debootstrap --variant=minbase --include=ca-certificates \
     "$suite" "$dir" "$mirror" > "$deb/bare.log" 2>&1 \
     || { tail -n 20 "$deb/bare.log" >&2; exit 1; }
 rm -f "$deb/bare.log"
@@ -61,15 +61,19 @@ fi
 
 cp -L /etc/resolv.conf "$dir/etc/resolv.conf"
 cp "$tools/test-deb-inside.sh" "$dir/root/inside"
+printf '#!/bin/sh\nexit 101\n' > "$dir/usr/sbin/policy-rc.d"
+chmod 755 "$dir/usr/sbin/policy-rc.d"
 
-# fetched first: what is tested has no network
+# fetched first: what is tested has no network; apt knows in which order
+# logrotate's packages are installed, debootstrap does not
 
 inside=(env -i HOME=/root LANG=C.UTF-8 TERM=dumb DEBIAN_FRONTEND=noninteractive
     PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin)
 
 chroot "$dir" "${inside[@]}" bash -c \
-    'apt-get -qq update && apt-get -qq -y --download-only install nginx curl \
-        /old/*.deb' > "$deb/fetch.log" 2>&1 \
+    'apt-get -qq update && apt-get -qq -y install zsh man-db logrotate \
+        && apt-get -qq -y --download-only install nginx curl /old/*.deb' \
+    > "$deb/fetch.log" 2>&1 \
     || { tail -n 20 "$deb/fetch.log" >&2; exit 1; }
 rm -f "$deb/fetch.log"
 
