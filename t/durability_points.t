@@ -81,7 +81,7 @@ for my $p (1 .. $#points) {
 
     my ($name, $passages) = @{ $points[$p] };
     my ($n, $answers, @faults) = (0, 0);
-    my $end = time + 20 + 2 * $kills;
+    my $end = time + 4 * (20 + 2 * $kills);      # as wait_until() has
 
     while ($n < $kills && time < $end && !@faults) {
         my $t = fresh($p);
