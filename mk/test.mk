@@ -95,9 +95,11 @@ test-unit: deps           ## the C unit tests, with ASan and UBSan
 
 # one of them, by name
 
+UNIT_SECONDS := 600
+
 test-unit-%: $(B)/unit/% $(B)/generate
 	@start=$$(date +%s%N); \
-	if timeout 600 env ASAN_OPTIONS=detect_leaks=1 \
+	if timeout $(UNIT_SECONDS) env ASAN_OPTIONS=detect_leaks=1 \
 	    UBSAN_OPTIONS=print_stacktrace=1 $(RUN) $< >$<.log 2>&1; \
 	then state="ok $$(grep -c '\[ *OK \]' $<.log || true) tests,"; \
 	    state="$$state $$(awk '/SKIPPED TEST/ { n = $$1 } \
@@ -199,6 +201,33 @@ test-musl: $(B)/generate  ## the command and the unit tests with musl
 test-arm64: $(B)/generate  ## the command, the unit tests, steps for arm64, under qemu
 	$(call foreign,arm64,aarch64-linux-gnu-gcc aarch64-linux-gnu,\
 	    qemu-aarch64-static -L /usr/aarch64-linux-gnu,test-steps)
+
+# --- what has run -------------------------------------------------------
+#
+# The unit tests, and t/*.t with a module, that count what they run (gcov), in
+# build/coverage: a table of rooms, and dead.txt.
+#
+#   make coverage                         the unit tests and t/*.t
+#   make coverage UNIT_ALL=life T=t/http_quota.t     some of them
+#   make coverage T=none                  the unit tests alone
+#
+# The workers are of another user, hence the modes.
+
+COVERAGE := -O0 -g -fPIC --coverage
+
+coverage: test-programs   ## lines and branches that the tests run, by room, in build/coverage
+	@mkdir -p $(B)/coverage
+	@touch $(addprefix $(B)/coverage/.deps-,build pg test)
+	@find $(B)/coverage -name '*.gcda' -delete
+	+@$(MAKE) --no-print-directory -k B=$(B)/coverage DEPS= RUN= \
+	    UNIT_SECONDS=3600 ASAN='$(COVERAGE)' LDFLAGS=--coverage test-unit
+	$(if $(filter none,$(T)),,+@$(MAKE) --no-print-directory \
+	    B=$(B)/coverage DEPS= CFLAGS='$(COVERAGE)' LDFLAGS=--coverage module)
+	$(if $(filter none,$(T)),,@find $(B)/coverage -type d -exec chmod 777 {} +; umask 0; \
+	    US_MODULE=$(abspath $(B))/coverage/$(notdir $(MODULE)) \
+	    US_POSTGRES_MODULE=$(abspath $(B))/coverage/$(notdir $(POSTGRES_MODULE)) \
+	    $(PROVE) -j $(JOBS) $(or $(T),$(T_ALL)))
+	@tools/coverage.pl $(B)/coverage | tee $(B)/coverage/rooms.md
 
 # --- t/ in another nginx ------------------------------------------------
 
@@ -362,7 +391,7 @@ $(CLIENT_MODULES): | $(B)/.deps-clients
 	    || npm ci --ignore-scripts --no-audit --no-fund
 	@touch $@
 
-.PHONY: test test-musl test-arm64 regress test-full test-bare test-programs test-unit test-stress test-kill \
+.PHONY: test coverage test-musl test-arm64 regress test-full test-bare test-programs test-unit test-stress test-kill \
         test-replica test-cluster test-route test-route-short programs \
         test-server test-room test-steps check-model check-weak test-asan test-valgrind \
         test-builds test-upgrade faults test-faults test-claims test-web \
