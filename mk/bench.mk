@@ -5,7 +5,8 @@
 #   make bench-engine       the same: all lists, both orders
 #   make bench-http         requests and batches over HTTP
 #   make bench-stream       links of pages, most seen before, beside Redis
-#   make bench-sets         memory and time of sets of each shape, and
+#   make bench-sets         memory and time of sets of each shape, 50 crawls
+#                           beside Redis, a start with 1,000 sets, and
 #                           bench-stream, which has links that a set has
 #   make bench-durability   adds on disk, restart
 #   make bench-scale        1 M to 100 M generated URLs (SCALE=N for fewer)
@@ -58,8 +59,8 @@ bench-http: $(B)/.deps-bench build $(B)/generate    ## requests and batches over
 bench-stream: $(B)/.deps-bench build $(B)/generate  ## links of pages, most seen before, beside Redis
 	@LISTS='$(LISTS)' bench/stream/run.pl
 
-bench-sets: $(B)/bench/sets bench-stream ## memory and time of sets, of each shape; links beside Redis
-	@$<
+bench-sets: $(B)/bench/sets bench-stream ## sets of each shape, 50 crawls beside Redis, a start with 1,000 (IDS=N, START=N)
+	@bench/sets/run.pl
 
 bench-cluster: $(B)/.deps-bench $(B)/.deps-pg build $(B)/generate ## routers, the replicated log, failover
 	@bench/cluster/route.pl
