@@ -292,6 +292,31 @@ drop(fake_journal_t *j)
 }
 
 
+/*
+ * A directory of n groups of so many operations each, of up to max bytes, with
+ * a snapshot after group number `at`, if it is not 0; all of it is durable.
+ */
+
+static void
+groups(fake_journal_t *j, int dirfd, unsigned max, uint64_t limit, unsigned n,
+    unsigned each, unsigned at)
+{
+    unsigned  i;
+
+    fake_create(j, dirfd, max, limit, "1s");
+
+    for (i = 1; i <= n; i++) {
+        assert_int_equal(fake_append(j, each), 0);
+
+        if (i == at) {
+            snapshot(j);
+        }
+    }
+
+    assert_int_equal(fake_sync(j), 0);
+}
+
+
 /* an empty store, one that grows, segments that end, a restart in between */
 
 static void
@@ -366,11 +391,9 @@ test_snapshot(void **state)
     fake_journal_t  j;
 
     dirfd = fake_mkdir(path);
-    fake_create(&j, dirfd, 300, 8192, "1s");
+    groups(&j, dirfd, 300, 8192, 1, 4, 0);
     reader_init(&early, 300);
 
-    assert_int_equal(fake_append(&j, 4), 0);
-    assert_int_equal(fake_sync(&j), 0);
     assert_int_equal(follow(&j, &early), US_SHIP_OK);
 
     for (i = 0; i < 20; i++) {
@@ -424,34 +447,6 @@ test_snapshot(void **state)
 }
 
 
-/*
- * A directory of so many groups of n operations, with a snapshot after group
- * number `at`; sent from its beginning, as bytes that the caller frees.
- */
-
-static uint8_t *
-sent(fake_journal_t *j, int dirfd, uint64_t limit, unsigned groups, unsigned n,
-    unsigned at, size_t *len)
-{
-    unsigned      i;
-    us_ship_rc_t  rc;
-
-    fake_create(j, dirfd, 60, limit, "1s");
-
-    for (i = 0; i < groups; i++) {
-        assert_int_equal(fake_append(j, n), 0);
-
-        if (i == at) {
-            snapshot(j);
-        }
-    }
-
-    assert_int_equal(fake_sync(j), 0);
-
-    return ship(j, NULL, &rc, len);
-}
-
-
 /* cut after every byte, the reader goes on with another stream */
 
 static void
@@ -461,11 +456,14 @@ test_cut(void **state)
     char            path[64];
     size_t          len, cut;
     uint8_t        *buf;
+    us_ship_rc_t    rc;
     fake_reader_t   r;
     fake_journal_t  j;
 
     dirfd = fake_mkdir(path);
-    buf = sent(&j, dirfd, 1500, 20, 4, 7, &len);
+    groups(&j, dirfd, 60, 1500, 20, 4, 8);
+    buf = ship(&j, NULL, &rc, &len);
+    assert_int_equal(rc, US_SHIP_OK);
 
     for (cut = 0; cut <= len; cut++) {
         reader_init(&r, 60);
@@ -491,11 +489,14 @@ test_changed(void **state)
     char            path[64];
     size_t          len, at;
     uint8_t        *buf;
+    us_ship_rc_t    rc;
     fake_reader_t   r;
     fake_journal_t  j;
 
     dirfd = fake_mkdir(path);
-    buf = sent(&j, dirfd, 700, 12, 3, 5, &len);
+    groups(&j, dirfd, 60, 700, 12, 3, 6);
+    buf = ship(&j, NULL, &rc, &len);
+    assert_int_equal(rc, US_SHIP_OK);
 
     for (at = 0; at < len; at++) {
         buf[at] ^= 1 << at % 8;
@@ -539,11 +540,9 @@ test_other_bytes(void **state)
 
     dirfd = fake_mkdir(path);
     other = fake_mkdir(copy);
-    fake_create(&j, dirfd, 100, 1 << 20, "1s");
+    groups(&j, dirfd, 100, 1 << 20, 1, 30, 0);
     reader_init(&r, 100);
 
-    assert_int_equal(fake_append(&j, 30), 0);
-    assert_int_equal(fake_sync(&j), 0);
     assert_int_equal(follow(&j, &r), US_SHIP_OK);
     places[0] = r.at;
 
@@ -619,11 +618,9 @@ test_other_store(void **state)
     us_disk_error_t  e;
 
     dirfd = fake_mkdir(path);
-    fake_create(&j, dirfd, 100, 1 << 20, "1s");
+    groups(&j, dirfd, 100, 1 << 20, 1, 30, 0);
     reader_init(&r, 100);
 
-    assert_int_equal(fake_append(&j, 30), 0);
-    assert_int_equal(fake_sync(&j), 0);
     assert_int_equal(follow(&j, &r), US_SHIP_OK);
 
     assert_int_equal(us_manifest_read(dirfd, &m, &e), US_MANIFEST_OK);
@@ -634,6 +631,7 @@ test_other_store(void **state)
     /* a sender that does not look at the place */
 
     buf = ship(&j, NULL, &rc, &len);
+    assert_int_equal(rc, US_SHIP_OK);
     us_stream_init(&r.s, &fake_ops, &r.at);
     assert_int_equal(reader_feed(&r, buf, len), -1);
     free(buf);
@@ -713,20 +711,13 @@ test_lock(void **state)
     int             dirfd;
     char            path[64];
     size_t          len;
-    unsigned        i;
     us_ship_t       s;
     us_ship_rc_t    rc;
     const uint8_t  *p;
     fake_journal_t  j;
 
     dirfd = fake_mkdir(path);
-    fake_create(&j, dirfd, 100, 1000, "1s");
-
-    for (i = 0; i < 30; i++) {
-        assert_int_equal(fake_append(&j, 5), 0);
-    }
-
-    assert_int_equal(fake_sync(&j), 0);
+    groups(&j, dirfd, 100, 1000, 30, 5, 0);
     assert_int_equal(us_ship_begin(&s, dirfd, &fake_ops, NULL, &j.tail),
                      US_SHIP_OK);
     assert_int_equal(us_ship_next(&s, &j.tail, j.durable, &p, &len),
@@ -769,13 +760,7 @@ test_unlocked(void **state)
     fake_journal_t  j;
 
     dirfd = fake_mkdir(path);
-    fake_create(&j, dirfd, 100, 1000, "1s");
-
-    for (i = 0; i < 30; i++) {
-        assert_int_equal(fake_append(&j, 5), 0);
-    }
-
-    assert_int_equal(fake_sync(&j), 0);
+    groups(&j, dirfd, 100, 1000, 30, 5, 0);
     assert_int_equal(us_ship_begin(&s, dirfd, &fake_ops, NULL, &j.tail),
                      US_SHIP_OK);
 
@@ -825,18 +810,7 @@ test_cold(void **state)
     fake_journal_t  j;
 
     dirfd = fake_mkdir(path);
-    fake_create(&j, dirfd, 100, 1000, "1s");
-
-    for (i = 0; i < 30; i++) {
-
-        if (i == 15) {
-            snapshot(&j);
-        }
-
-        assert_int_equal(fake_append(&j, 5), 0);
-    }
-
-    assert_int_equal(fake_sync(&j), 0);
+    groups(&j, dirfd, 100, 1000, 30, 5, 15);
 
     warm = ship(&j, NULL, &rc, &len);
     assert_int_equal(rc, US_SHIP_OK);
@@ -987,11 +961,9 @@ test_invented(void **state)
     fake_journal_t  j;
 
     dirfd = fake_mkdir(path);
-    fake_create(&j, dirfd, 100, 1000, "1s");
+    groups(&j, dirfd, 100, 1000, 1, 1, 0);
     reader_init(&r, 100);
 
-    assert_int_equal(fake_append(&j, 1), 0);
-    assert_int_equal(fake_sync(&j), 0);
     assert_int_equal(follow(&j, &r), US_SHIP_OK);
     at[0] = r.at;
 
