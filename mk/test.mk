@@ -211,7 +211,8 @@ test-arm64: $(B)/generate  ## the command, the unit tests, steps for arm64, unde
 #   make coverage UNIT_ALL=life T=t/http_quota.t     some of them
 #   make coverage T=none                  the unit tests alone
 #
-# The workers are of another user, hence the modes.
+# The workers are of another user, hence the modes.  What is on make's command
+# line would take the place of the flags in nginx's own Makefile.
 
 COVERAGE := -O0 -g -fPIC --coverage
 
@@ -221,8 +222,8 @@ coverage: test-programs   ## lines and branches that the tests run, by room, in 
 	@find $(B)/coverage -name '*.gcda' -delete
 	+@$(MAKE) --no-print-directory -k B=$(B)/coverage DEPS= RUN= \
 	    UNIT_SECONDS=3600 ASAN='$(COVERAGE)' LDFLAGS=--coverage test-unit
-	$(if $(filter none,$(T)),,+@$(MAKE) --no-print-directory \
-	    B=$(B)/coverage DEPS= CFLAGS='$(COVERAGE)' LDFLAGS=--coverage module)
+	$(if $(filter none,$(T)),,+@CFLAGS='$(COVERAGE)' LDFLAGS=--coverage \
+	    $(MAKE) --no-print-directory B=$(B)/coverage DEPS= module)
 	$(if $(filter none,$(T)),,@find $(B)/coverage -type d -exec chmod 777 {} +; umask 0; \
 	    US_MODULE=$(abspath $(B))/coverage/$(notdir $(MODULE)) \
 	    US_POSTGRES_MODULE=$(abspath $(B))/coverage/$(notdir $(POSTGRES_MODULE)) \
