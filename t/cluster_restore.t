@@ -1,8 +1,8 @@
 #!/usr/bin/perl
 
-# PostgreSQL is restored from a base backup, as docs/cluster.md has it: with all
-# of its WAL the nodes go on; to an earlier point both notice what is missing,
-# and the runbook's steps give each URL an id again.
+# PostgreSQL is restored from a base backup, as docs/replicated-log.md has it:
+# with all of its WAL the nodes go on; to an earlier point both notice what is
+# missing, and the runbook's steps give each URL an id again.
 
 use strict;
 use warnings;
@@ -84,10 +84,10 @@ is($a->get('/metrics')->{body} =~ /^urlstore_stalled\S* (\d)/m ? $1 : '', 1,
     '  and its metrics');
 
 
-# --- the runbook's commands, as they stand in docs/cluster.md
+# --- the runbook's commands, as they stand in docs/replicated-log.md
 
-my ($text) = slurp('docs/cluster.md')
-    =~ /^2\. Else save what a node .*?\n(.*?)^### /ms;
+my ($text) = slurp('docs/replicated-log.md')
+    =~ /^2\. Else save what a node .*?\n(.*?)^## /ms;
 my @commands = $text =~ /^       (.*)$/mg;
 my ($host, $router, $dir) = ($b->port, $n->router->port, $b->dir);
 my $first;

@@ -1,8 +1,8 @@
 #!/usr/bin/perl
 
-# PostgreSQL set up as docs/cluster.md has it: its commands make the roles and
-# the tables, its lines of pg_hba.conf let a node and a standby in and nobody
-# else, and the loop that deletes a shard's rows leaves none.
+# PostgreSQL set up as docs/replicated-log.md has it: its commands make the
+# roles and the tables, its lines of pg_hba.conf let a node and a standby in and
+# nobody else, and the loop that deletes a shard's rows leaves none.
 
 use strict;
 use warnings;
@@ -15,8 +15,8 @@ use UrlStore::Test;
 
 plan(skip_all => 'no PostgreSQL here') if !UrlStore::Postgres::bin();
 
-my $doc = slurp('docs/cluster.md');
-my ($section) = $doc =~ /^### Set PostgreSQL up\n(.*?)^### /ms;
+my $doc = slurp('docs/replicated-log.md');
+my ($section) = $doc =~ /^## Set PostgreSQL up\n(.*?)^## /ms;
 my @commands = $section =~ /^       ((?:createuser|psql) .*)$/mg;
 my @hba = $section =~ /^       (host .*)$/mg;
 my ($copy) = $section =~ /`(pg_basebackup .*?)`/s;

@@ -229,7 +229,7 @@ tour() {
 
     cat <<END
 
-The router:   $url/          (docs/cluster.md, Replicated log)
+The router:   $url/          (docs/replicated-log.md)
 The nodes:    $(node_url a)/ $(node_url b)/
 PostgreSQL:   127.0.0.1:$((port + 3)), its standby 127.0.0.1:$((port + 4))
               $data/conninfo

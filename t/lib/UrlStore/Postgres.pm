@@ -122,10 +122,10 @@ sub follow
 {
     my ($self, $other) = @_;
 
-    # the command of docs/cluster.md; its settings go, as those of _configure()
-    # are changed later
+    # the command of docs/replicated-log.md; its settings go, as those of
+    # _configure() are changed later
 
-    my ($command) = UrlStore::Test::slurp("$TOP/docs/cluster.md")
+    my ($command) = UrlStore::Test::slurp("$TOP/docs/replicated-log.md")
         =~ /`(pg_rewind -R .*?)`/s or die 'no pg_rewind';
     my $auto = "$self->{data}/postgresql.auto.conf";
     my $server = $other->_admin;
