@@ -65,7 +65,8 @@
 
 #define US_INTENT_MAX   (US_STORE_GROUP + 64)
 #define US_STAGED       2             /* leaves of one update */
-#define US_CHUNKS_SPARE 3             /* kept from adds for other operations, */
+#define US_CHUNKS_SPARE 3             /* kept from adds for other operations: */
+#define US_CHUNKS_PART  4096          /* these, and one of so many; */
 #define US_CHUNKS_SETS  2             /* and for sets, if there are any */
 #define US_MAP_ROOM_MAX (1024 * 1024 + 4096)  /* bytes: see us_shard.c */
 #define US_LEAF_SIZES   128           /* in units, see us_leaf.c */
@@ -336,7 +337,8 @@ us_arena_fits(const us_arena_t *a, size_t chunks, size_t log)
 static inline size_t
 us_arena_spare(const us_arena_t *a)
 {
-    return US_CHUNKS_SPARE + (a->head->sets_rows ? US_CHUNKS_SETS : 0);
+    return US_CHUNKS_SPARE + (a->head->size >> a->chunk_shift) / US_CHUNKS_PART
+           + (a->head->sets_rows ? US_CHUNKS_SETS : 0);
 }
 
 

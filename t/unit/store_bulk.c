@@ -452,6 +452,36 @@ low_bits(void **state)
 }
 
 
+/*
+ * Where adds end, deletes go on: in a zone of any size there is room for the
+ * bits of a 30th of the ids that it may have, wherever they lie.
+ */
+
+static void
+spare(void **state)
+{
+    void        *mem;
+    size_t       size, at;
+    us_arena_t   a;
+
+    for (size = (size_t) 64 << 20; size <= (size_t) 8 << 30; size *= 2) {
+        mem = zone_map(&a, size);
+
+        while (us_arena_fits(&a, us_arena_spare(&a) + 1, 0)) {
+            assert_int_equal(us_arena_grow_locked(&a, US_AREA_OFFSETS, 1), 0);
+        }
+
+        for (at = 0; us_arena_allot_locked(&a, US_AREA_DELETED, at) == 0; at++)
+        {
+            /* void */
+        }
+
+        assert_true((at << a.chunk_shift) * 8 >= size / 20 / 30);
+        munmap(mem, size);
+    }
+}
+
+
 int
 main(void)
 {
@@ -464,6 +494,7 @@ main(void)
         cmocka_unit_test(removed_in_vain),
         cmocka_unit_test(given_back),
         cmocka_unit_test(low_bits),
+        cmocka_unit_test(spare),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
