@@ -250,10 +250,10 @@ main(int argc, char **argv)
         for (k = 0; us_encoder_build(e) == 0; k++) { /* void */ }
         build_ns = now() - t;
 
-        printf("at %zu: %u tokens, model %zu, encoder %zu in %.1f "
-               "ms, %u slices; training %.2f s\n", at,
-               us_model_ntokens(model), len, us_encoder_size(e),
-               build_ns / 1e6, k, train_ns / 1e9);
+        printf("at %zu: %u tokens, model %zu, encoder in %.1f ms, "
+               "%u slices; training %.2f s\n", at,
+               us_model_ntokens(model), len, build_ns / 1e6, k,
+               train_ns / 1e9);
 
         to = at * 8 < c.n ? at * 8 : c.n;
         part = 0;

@@ -747,16 +747,6 @@ us_parser_price(us_parser_t *p, unsigned ctx, const uint8_t *lens,
 }
 
 
-size_t
-us_parser_size(const us_parser_t *p)
-{
-    return p->nnodes * sizeof(us_node_t) + p->ncontexts * (p->ntokens + 1)
-           + p->ntokens
-           + (US_URL_MAX + 2) * (sizeof(uint64_t) * 2 + sizeof(us_piece_t)
-                                 + sizeof(uint16_t) + 1);
-}
-
-
 static int
 us_parser_cmp(const void *one, const void *two, void *data)
 {
@@ -1122,14 +1112,6 @@ us_encoder_build(us_encoder_t *e)
     }
 
     return 0;
-}
-
-
-size_t
-us_encoder_size(const us_encoder_t *e)
-{
-    return sizeof(us_encoder_t) + us_parser_size(e->parser)
-           + us_model_ntokens(e->model);
 }
 
 

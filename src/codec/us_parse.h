@@ -62,9 +62,6 @@ uint8_t *us_parser_row(us_parser_t *p, unsigned ctx);
 void us_parser_price(us_parser_t *p, unsigned ctx, const uint8_t *lens,
     const uint8_t *escape);
 
-/* bytes of memory, when it is built */
-size_t us_parser_size(const us_parser_t *p);
-
 /*
  * Finds the cheapest of all ways to begin with one of the starts and to go on
  * by tokens.  len <= US_URL_MAX.  Returns the number of pieces, *start is
@@ -92,9 +89,6 @@ void us_encoder_destroy(us_encoder_t *e);
 
 /* at most about 1 ms of work; 1: ready, 0: not yet, -1: no memory */
 int us_encoder_build(us_encoder_t *e);
-
-/* bytes of memory, when it is built */
-size_t us_encoder_size(const us_encoder_t *e);
 
 /*
  * Writes the tail of a text: chosen from starts (us_parse()), its price with
