@@ -18,6 +18,10 @@
  *
  *     steps [all | NAME]
  *
+ * Sets get ids that no URL has, for these need millions of URLs.  A journal
+ * with such ids is refused, so these copies are not restarted; but each change
+ * is compared with what a set has to be, and their memory with its counters.
+ *
  * Loops that store to one address after the other (a model, a very long record)
  * are interrupted now and then only, and few copies are restarted: `all` looks
  * at every copy in every way.
@@ -29,7 +33,9 @@
 #include "map.h"
 #include "store/us_index.h"
 #include "../unit/marks.h"
+#include "../unit/members.h"
 #include "store/us_keys.h"
+#include "store/us_store_private.h"
 
 #include <limits.h>
 #include <signal.h>
@@ -54,6 +60,24 @@
 #define NEARLY     (FULL - 1)         /* one URL less */
 
 
+/* so many ids: first, first + step, ... */
+
+typedef struct {
+    uint64_t     first;
+    unsigned     step;
+    unsigned     n;
+} some_t;
+
+
+/* what a set has, which is not lost, and what is put in, or taken out */
+
+typedef struct {
+    some_t       had[4];
+    some_t       ids[4];
+    int          in;
+} far_t;
+
+
 typedef struct {
     const char  *name;
     size_t       size;                /* of the zone */
@@ -72,6 +96,7 @@ typedef struct {
     int          claims;              /* the store keeps claims */
     int          keys;                /* it knows what keys have had */
     int          shard;               /* it is one; 2: it has a map */
+    const far_t *far;                 /* a set of ids that no URL has */
 
     /* whether it is done; whether it has done what this case is about */
     int        (*done)(us_store_t *s);
@@ -753,14 +778,198 @@ done_map(us_store_t *s)
 }
 
 
-/* learning takes long: as a replay would */
+/* --- ids that no URL has, in many containers ------------------------------ */
+
+#define FAR_MAX    1600               /* ids of a set, or of a change */
+#define FAR_SMALL  1200               /* bytes that are left, at most */
+
+static unsigned  far_most;            /* ids that have room */
+
+
+static unsigned
+far_ids(const some_t *some, uint64_t *list)
+{
+    unsigned  i, k, n;
+
+    for (k = 0, n = 0; k < 4; k++) {
+        for (i = 0; i < some[k].n; i++) {
+            list[n++] = some[k].first + i * some[k].step;
+        }
+    }
+
+    return n;
+}
+
+
+/* puts ids that are not in, or takes out those that are; how many it did */
+
+static size_t
+far_put(us_store_t *s, us_store_set_t to, const some_t *some, int in)
+{
+    size_t         n, done;
+    unsigned       i, k;
+    uint64_t       list[FAR_MAX];
+    us_set_run_t   runs[FAR_MAX];
+
+    k = far_ids(some, list);
+
+    us_store_enter(s);
+
+    for (i = 0, n = 0; i < k; i++) {
+        if (us_set_has(&s->arena, to.row, list[i]) != in) {
+            runs[n].first = list[i];
+            runs[n++].last = list[i];
+        }
+    }
+
+    us_bulk_keep_locked(&s->arena, 0);
+    done = us_set_change_locked(&s->arena, to.row, runs, n, in, 1);
+
+    us_store_leave(s);
+
+    return done;
+}
+
 
 static void
-again_train(us_store_t *s)
+change_far(us_store_t *s)
 {
-    if (us_store_apply(s, model.data, model.len) != (ssize_t) model.len) {
-        fail("the model is refused", 0);
+    far_put(s, set(s), change->far->ids, change->far->in);
+}
+
+
+static int
+far_has(const uint64_t *list, unsigned n, uint64_t id)
+{
+    unsigned  i;
+
+    for (i = 0; i < n && list[i] != id; i++) { /* void */ }
+
+    return i < n;
+}
+
+
+/* all that a commit has, or nothing, and one commit after the other */
+
+static int
+done_far(us_store_t *s)
+{
+    unsigned        i, n, had, most, done;
+    uint64_t        list[FAR_MAX], before[FAR_MAX];
+    us_store_set_t  a;
+
+    a = set(s);
+    had = far_ids(change->far->had, before);
+    most = far_ids(change->far->ids, list);
+
+    for (i = 0; i < had; i++) {
+        if (!us_store_set_has(s, a, before[i])
+            && (change->far->in || !far_has(list, most, before[i])))
+        {
+            fail("a set has lost id", before[i]);
+        }
     }
+
+    for (i = 0, n = 0, done = 0; i < most; i++) {
+        if (us_store_set_has(s, a, list[i]) == change->far->in) {
+            n++;
+            done = i + 1;
+        }
+    }
+
+    if (n != done || (n % US_SET_AT_ONCE && n != far_most && n != most)) {
+        fail("ids of a set:", n);
+    }
+
+    return n == far_most || n == most;
+}
+
+
+/* what the writer will have done is what another one does to a copy */
+
+static void
+prepare_far(us_store_t *s)
+{
+    us_store_t  *t;
+
+    change_make(s);
+    far_put(s, set(s), change->far->had, 1);
+
+    memcpy(trial, zone, change->size);
+    t = open_zone(trial, &locks);
+    far_most = far_put(t, set(t), change->far->ids, change->far->in);
+    us_store_close(t);
+}
+
+
+/* another set takes all memory but a little */
+
+static void
+prepare_little(us_store_t *s)
+{
+    some_t           one[4] = { { 0, 0, 1 } };
+    uint64_t         lsn;
+    us_head_t       *h;
+    us_arena_t       a;
+    us_store_set_t   other;
+
+    us_arena_open(&a, zone);
+    h = a.head;
+
+    us_store_set_make(s, us_string("b"), 64, &other, &lsn);
+
+    do {
+        one[0].first += 1 << 16;
+        stream_drain(&journal, s);
+
+        if (far_put(s, other, one, 1) == 0) {
+            fail("no room to prepare", one[0].first >> 16);
+            break;
+        }
+
+        us_bulk_keep_locked(&a, 0);
+
+    } while (us_arena_free(&a) > a.keep
+             || h->members_end - h->members_at > FAR_SMALL);
+
+    prepare_far(s);
+}
+
+
+/* which is dropped then */
+
+static void
+again_little(us_store_t *s)
+{
+    uint64_t        n, lsn, list[FAR_MAX];
+    us_store_set_t  other;
+
+    other = us_store_set(s, us_string("b"));
+    us_store_set_drop(s, other, &lsn);
+
+    us_store_enter(s);
+
+    for (n = 0; us_sets_tend_locked(&s->arena) && n < 10000; n++) { /* void */ }
+
+    us_store_leave(s);
+
+    change_far(s);
+
+    n = far_ids(change->far->ids, list);
+
+    if (!us_store_set_has(s, set(s), list[n - 1])) {
+        fail("no room after a drop, of", n);
+    }
+}
+
+
+static int
+met_little(const us_head_t *before, const us_head_t *after)
+{
+    uint64_t  list[FAR_MAX];
+
+    return far_most && far_most < far_ids(change->far->ids, list)
+           && us_relaxed(&after->published) > us_relaxed(&before->published);
 }
 
 
@@ -772,6 +981,19 @@ done_train(us_store_t *s)
     us_arena_open(&a, trial);
 
     return a.head->models == 1;
+}
+
+
+/* learning takes long: as a replay would */
+
+static void
+again_train(us_store_t *s)
+{
+    if (!done_train(s)
+        && us_store_apply(s, model.data, model.len) != (ssize_t) model.len)
+    {
+        fail("the model is refused", 0);
+    }
 }
 
 
@@ -986,6 +1208,51 @@ met_no_room(const us_head_t *before, const us_head_t *after)
 }
 
 
+/* a set is empty, and gets ids at three levels */
+
+static const far_t  far_empty = {
+    .ids = { { 100, 1, 11 }, { 2 << 16, 3, 5 }, { 5 << 22, 1000, 7 } }, .in = 1
+};
+
+/* the root leads to a container of values, of parts, and of all ids */
+
+static const far_t  far_values = {
+    .had = { { 5, 3, 40 } },
+    .ids = { { 10000, 1, 20 }, { 70000, 7, 20 }, { 1 << 28, 3, 10 } }, .in = 1
+};
+
+static const far_t  far_parts = {
+    .had = { { 0, 2, 500 }, { 8192, 2, 500 }, { 16384, 2, 500 } },
+    .ids = { { 1, 2, 10 }, { 9001, 10, 10 }, { 40000, 1, 10 },
+             { 1 << 22, 65536, 5 } }, .in = 1
+};
+
+/* more than a commit has, some of them in a container that is there */
+
+static const far_t  far_many = {
+    .had = { { 1 << 16, 10, 100 } },
+    .ids = { { 7, 70, 100 }, { (1 << 16) + 1001, 1, 50 },
+             { 3 << 16, 1, 50 }, { 1 << 23, 1 << 16, 10 } }, .in = 1
+};
+
+/* out of three containers, one of which is emptied, and of parts */
+
+static const far_t  far_out = {
+    .had = { { 10, 10, 100 }, { 1 << 16, 1, 30 }, { 5 << 16, 1, 50 },
+             { 1 << 28, 100, 100 } },
+    .ids = { { 20, 30, 20 }, { 1 << 16, 1, 30 }, { (5 << 16) + 10, 2, 10 },
+             { 1 << 28, 200, 40 } }
+};
+
+/* in 60 containers, for most of which there is no room */
+
+static const far_t  far_little = {
+    .had = { { 1 << 16, 1, 10 } },
+    .ids = { { 3, 1, 1 }, { (1 << 16) + 20, 1, 5 }, { 2 << 16, 1 << 16, 60 } },
+    .in = 1
+};
+
+
 /*
  * A line of lengths has 56 records, and a chunk of them 14,336.  Number 77 is
  * very long.  The index has 2 leaves, and splits one when it has 128 entries
@@ -1053,6 +1320,19 @@ static const change_t  changes[] = {
     { "set, add, dead", SMALL, .before = 1000, .keys = 1,
       .prepare = prepare_dead, .change = change_put, .done = done_put,
       .met = met_reused },
+    { "set, empty, levels", SMALL, .before = 100, .prepare = prepare_far,
+      .change = change_far, .done = done_far, .far = &far_empty },
+    { "set, new levels", SMALL, .before = 100, .prepare = prepare_far,
+      .change = change_far, .done = done_far, .far = &far_values },
+    { "set, parts, new levels", SMALL, .before = 100, .prepare = prepare_far,
+      .change = change_far, .done = done_far, .far = &far_parts },
+    { "set, two commits", SMALL, .before = 100, .prepare = prepare_far,
+      .change = change_far, .done = done_far, .far = &far_many },
+    { "set, out of containers", SMALL, .before = 100, .prepare = prepare_far,
+      .change = change_far, .done = done_far, .far = &far_out },
+    { "full, set, little room", SMALL, .before = FULL,
+      .prepare = prepare_little, .change = change_far, .again = again_little,
+      .done = done_far, .met = met_little, .far = &far_little },
     { "clock", SMALL, .before = 100, .claims = 1, .change = change_clock,
       .done = done_clock },
     { "new mark", SMALL, .before = 100, .change = change_names,
@@ -1287,6 +1567,76 @@ check_index(void)
 }
 
 
+/*
+ * Sets have as many members as they count, and as much memory.  Of a chunk no
+ * less is known to live than does.
+ */
+
+static void
+check_members(void)
+{
+    uint32_t        row, *chunks;
+    uint64_t        i, n, from, bytes;
+    us_head_t      *h;
+    members_t       m;
+    us_arena_t      a;
+    us_set_row_t   *r;
+    us_set_run_t    run;
+    static uint64_t living[LARGE >> 14];
+
+    us_arena_open(&a, trial);
+    h = a.head;
+    memset(living, 0, sizeof(living));
+    memset(&m, 0, sizeof(members_t));
+    m.living = living;
+
+    for (row = 0; row < h->sets_rows; row++) {
+        r = us_set_row(&a, row);
+        bytes = m.bytes;
+        members_add(&a, row, &m);
+
+        for (n = 0, from = 0;
+             us_set_next(&a, row, from, US_SET_ID_MAX, &run);
+             from = run.last + 1)
+        {
+            n += run.last - run.first + 1;
+        }
+
+        if (r->bytes != m.bytes - bytes) {
+            fail("bytes of a set:", r->bytes);
+        }
+
+        /* one that is dropped counts none any more */
+
+        if (r->number && !(r->number & US_SET_DROPPED) && r->members != n) {
+            fail("members of a set:", r->members);
+        }
+    }
+
+    if (m.astray) {
+        fail("objects of sets that are lost when they are moved:", m.astray);
+    }
+
+    if (h->members_live != m.bytes) {
+        fail("bytes of all sets:", h->members_live);
+    }
+
+    chunks = (uint32_t *) (trial + h->area[US_AREA_MEMBERS].directory);
+
+    for (i = 0, n = 0; i < h->area[US_AREA_MEMBERS].max; i++) {
+        n += chunks[i] != 0;
+
+        if (living[i] && chunks[i] < living[i] + 1) {
+            fail("a chunk has less than lives in it:", i);
+        }
+    }
+
+    if (n != h->area[US_AREA_MEMBERS].n) {
+        fail("chunks of sets:", n);
+    }
+}
+
+
 /* goes on as if nothing had happened, if there is room */
 
 static void
@@ -1339,12 +1689,15 @@ try(int ended)
     done = change->done(s);
     undone += !done;
     check_index();
+    check_members();
 
     if (ended && !done) {
         fail("answered, but not done", 0);
     }
 
-    if (all || ended || copies % (RESTART + ids / RESTARTED) == 0) {
+    if (change->far == NULL
+        && (all || ended || copies % (RESTART + ids / RESTARTED) == 0))
+    {
         restart(s);
     }
 
@@ -1353,7 +1706,7 @@ try(int ended)
     if (change->again == NULL) {
         change->change(s);
 
-    } else if (!done) {
+    } else {
         change->again(s);
     }
 
@@ -1368,6 +1721,7 @@ try(int ended)
     }
 
     check(s, ids);
+    check_members();
     us_store_close(s);
     alarm(0);
 }

@@ -10,6 +10,7 @@
 #include "store_zone.h"
 #include "stream.h"
 #include "same.h"
+#include "members.h"
 #include "store/us_store_private.h"
 
 #include <string.h>
@@ -88,53 +89,19 @@ model_check(us_arena_t *a, unsigned m)
 
 /* what the counters of memory say is there */
 
-static uint64_t
-walk(us_arena_t *a, uint64_t e, uint64_t *objects)
-{
-    unsigned   i, n;
-    uint64_t   bytes, *child;
-
-    static const unsigned  each[] = { 0, 0, 2, 4, 0, 0 };
-
-    n = e >> 3 & 0x1fff;
-    *objects += (e & 7) > 1;
-
-    if ((e & 7) < 2) {
-        return 0;
-    }
-
-    if ((e & 7) == 4) {
-        return 8 + 1024;
-    }
-
-    if ((e & 7) != 5) {
-        return 8 + (each[e & 7] * n + 7) / 8 * 8;
-    }
-
-    child = (uint64_t *) (a->base + (e >> 16 << 3) + 8);
-    bytes = 8 + (n == 1 ? 8 : 64) * 8;
-
-    for (i = 0; i < (n == 1 ? 8 : 64); i++) {
-        bytes += walk(a, child[i], objects);
-    }
-
-    return bytes;
-}
-
-
 static void
 memory_check(us_arena_t *a, unsigned n)
 {
-    unsigned        m;
-    uint64_t        bytes, all, objects;
-    us_set_row_t   *row;
+    unsigned    i;
+    uint64_t    all;
+    members_t   m;
 
-    for (m = 0, all = 0; m < n; m++) {
-        row = us_set_row(a, rows[m]);
-        objects = 0;
-        bytes = walk(a, row->root, &objects);
-        assert_int_equal(row->bytes, bytes);
-        all += bytes;
+    for (i = 0, all = 0; i < n; i++) {
+        memset(&m, 0, sizeof(members_t));
+        members_add(a, rows[i], &m);
+        assert_int_equal(us_set_row(a, rows[i])->bytes, m.bytes);
+        assert_int_equal(m.astray, 0);
+        all += m.bytes;
     }
 
     assert_int_equal(a->head->members_live, all);
