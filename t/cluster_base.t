@@ -32,7 +32,7 @@ sub node
 
     return $t->run(<<"CONF");
 urlstore_cluster crawl %%DIR%%/map.json;
-urlstore_zone u 16m cluster=crawl shard=0 node=$name $options lease=1s
+urlstore_zone u 16m cluster=crawl shard=0 node=$name $options lease=4s
     replicas=0 replicate=postgres:\@%%DIR%%/log $zone;
 server { listen 127.0.0.1:%%PORT%%; location / { urlstore_api u; }
     location = /cluster { urlstore_cluster_admin crawl; } }

@@ -41,6 +41,7 @@ sub fresh
 
     my @lines = map { "http://example.com/$_" } 1 .. 65400;
 
+    ok($t->ready(write => 1), 'ready');
     $t->add(\@lines, $_ * 6540, 6540) for 0 .. 9;
     is($t->stats->{next_id}, 65400, 'filled');
 
