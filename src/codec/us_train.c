@@ -675,9 +675,10 @@ us_train_target(const us_training_t *t, unsigned round)
 static int
 us_train_vocabulary(us_training_t *t)
 {
-    unsigned  round, nth;
+    uint8_t   *row;
+    unsigned   i, round, first, nth;
 
-    round = 0;
+    first = 0;
     t->ncontexts = 1;
     t->pairing = 1;
 
@@ -686,14 +687,14 @@ us_train_vocabulary(us_training_t *t)
             return -1;
         }
 
-        while (round < US_TRAIN_ROUNDS - 1
-               && us_train_target(t, round) < t->ntokens)
+        while (first < US_TRAIN_ROUNDS - 1
+               && us_train_target(t, first) < t->ntokens)
         {
-            round++;
+            first++;
         }
     }
 
-    for ( /* void */ ; round <= US_TRAIN_ROUNDS + US_TRAIN_MORE; round++) {
+    for (round = first; round <= US_TRAIN_ROUNDS + US_TRAIN_MORE; round++) {
 
         nth = round + 4 < US_TRAIN_ROUNDS ? 8
               : round + 1 < US_TRAIN_ROUNDS ? 4 : US_TRAIN_NTH;
@@ -712,11 +713,21 @@ us_train_vocabulary(us_training_t *t)
         }
 
         /*
-         * as long as letters have a high price, everything would look like a
-         * run
+         * An earlier model hardly needed letters.  At its prices, a word that
+         * is new in every text would be a run, and never become a token.
          */
 
-        if (round < US_TRAIN_RUNS) {
+        if (round == first) {
+            row = us_parser_row(t->parser, 0);
+
+            for (i = 0; i < US_TOKEN_RUN; i++) {
+                row[i] = row[i] < 8 * US_PRICE_BIT ? row[i] : 8 * US_PRICE_BIT;
+            }
+        }
+
+        /* as long as letters have a high price, everything looks like a run */
+
+        if (round < US_TRAIN_RUNS || round == first) {
             memset(us_parser_row(t->parser, 0) + US_TOKEN_RUN, US_PRICE_MAX,
                    US_TOKEN_TEXT - US_TOKEN_RUN);
         }
