@@ -79,7 +79,7 @@ END
 
 is_deeply([sizes('hurry')], [(1) x 50], 'one that is in a hurry');
 is(scalar grep({ $_ > 1000 } sizes('batches')), 0, 'batches of 1,000');
-is(scalar grep({ $_ == 1000 } sizes('batches')) >= 10, 1, '... full');
+cmp_ok(scalar(sizes('batches')), '<', 200, '... of URLs that were collected');
 is(join(' ', map { "$_->{method} $_->{target}" } $fake->requests('h/refused')),
     join(' ', ('POST /add') x 3, 'POST /mark/visited'),
     'a page is marked after its links are stored, and not if it has failed');
