@@ -675,10 +675,9 @@ us_train_target(const us_training_t *t, unsigned round)
 static int
 us_train_vocabulary(us_training_t *t)
 {
-    uint8_t   *row;
-    unsigned   i, round, first, nth;
+    unsigned  round, nth;
 
-    first = 0;
+    round = 0;
     t->ncontexts = 1;
     t->pairing = 1;
 
@@ -687,14 +686,14 @@ us_train_vocabulary(us_training_t *t)
             return -1;
         }
 
-        while (first < US_TRAIN_ROUNDS - 1
-               && us_train_target(t, first) < t->ntokens)
+        while (round < US_TRAIN_ROUNDS - 1
+               && us_train_target(t, round) < t->ntokens)
         {
-            first++;
+            round++;
         }
     }
 
-    for (round = first; round <= US_TRAIN_ROUNDS + US_TRAIN_MORE; round++) {
+    for ( /* void */ ; round <= US_TRAIN_ROUNDS + US_TRAIN_MORE; round++) {
 
         nth = round + 4 < US_TRAIN_ROUNDS ? 8
               : round + 1 < US_TRAIN_ROUNDS ? 4 : US_TRAIN_NTH;
@@ -713,21 +712,11 @@ us_train_vocabulary(us_training_t *t)
         }
 
         /*
-         * An earlier model hardly needed letters.  At its prices, a word that
-         * is new in every text would be a run, and never become a token.
+         * as long as letters have a high price, everything would look like a
+         * run
          */
 
-        if (round == first) {
-            row = us_parser_row(t->parser, 0);
-
-            for (i = 0; i < US_TOKEN_RUN; i++) {
-                row[i] = row[i] < 8 * US_PRICE_BIT ? row[i] : 8 * US_PRICE_BIT;
-            }
-        }
-
-        /* as long as letters have a high price, everything looks like a run */
-
-        if (round < US_TRAIN_RUNS || round == first) {
+        if (round < US_TRAIN_RUNS) {
             memset(us_parser_row(t->parser, 0) + US_TOKEN_RUN, US_PRICE_MAX,
                    US_TOKEN_TEXT - US_TOKEN_RUN);
         }

@@ -867,65 +867,6 @@ test_repeatable(void **state)
 }
 
 
-/*
- * A word that every text has, and no text had when the earlier model was
- * learnt: it was coded as a run, and no token ever had it.
- */
-
-static void
-test_new_word(void **state)
-{
-    test_t            *t = *state;
-    size_t             len, used;
-    uint8_t           *text, *core;
-    unsigned           i, n;
-    us_str_t           token;
-    us_train_t         in;
-    us_sample_t       *samples;
-    const us_model_t  *m;
-
-    static const char  word[] = "?listrank=";
-
-    text = malloc(TEXTS * 256);
-    samples = calloc(TEXTS, sizeof(us_sample_t));
-
-    for (i = 0, used = 0; i < TEXTS; i++) {
-        len = make_text(text + used);
-        len += (size_t) sprintf((char *) text + used + len, "%s%u", word,
-                                random_below(50));
-        samples[i].offset = (uint32_t) used;
-        samples[i].len = (uint16_t) len;
-        used += len;
-    }
-
-    memset(&in, 0, sizeof(us_train_t));
-
-    in.text = text;
-    in.samples = samples;
-    in.nsamples = TEXTS;
-    in.base = t->model;
-    in.ntokens = 1500;
-    in.ncontexts = 24;
-
-    core = us_train(&in, NULL, &len);
-    assert_non_null(core);
-
-    m = us_model_check(core, len);
-    assert_non_null(m);
-
-    for (i = 0, n = 0; i < us_model_ntokens(m); i++) {
-        token = us_model_token_text(m, i);
-        n += memmem(token.data, token.len, word + 1, 8) != NULL;
-    }
-
-    assert_true(n > 0);
-
-    free(core);
-    free(samples);
-    free(text);
-}
-
-
 int
 main(void)
 {
@@ -942,7 +883,6 @@ main(void)
         cmocka_unit_test(test_header_symbols),
         cmocka_unit_test(test_cancel),
         cmocka_unit_test(test_repeatable),
-        cmocka_unit_test(test_new_word),
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);
