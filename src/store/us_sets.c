@@ -1689,7 +1689,7 @@ us_set_change_locked(us_arena_t *a, uint32_t row, const us_set_run_t *runs,
     int              full;
     size_t           i, k, end, was, led;
     unsigned         ns;
-    uint64_t         first, id, *p;
+    uint64_t         first, id, at, *p;
     us_set_work_t    w, before;
     us_set_spans_t   spans;
 
@@ -1717,12 +1717,17 @@ us_set_change_locked(us_arena_t *a, uint32_t row, const us_set_run_t *runs,
             ns = us_set_gather(runs, end, &k, &first, spans.news);
 
             p = in ? us_set_reach(&w, id) : us_set_place(a, row, 1, id);
+            at = w.at;
 
             if (p == NULL ? in
                           : us_set_change(&w, p, 1, id, spans.news, ns, in)
                             != 0)
             {
-                /* what is written since is dead */
+                /* what is written since is dead, and was counted by its chunk */
+
+                if ((w.at - 1) >> a->chunk_shift == at >> a->chunk_shift) {
+                    us_set_live(a, at, -(int64_t) (w.at - at));
+                }
 
                 before.at = w.at;
                 w = before;

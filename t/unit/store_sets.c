@@ -354,6 +354,65 @@ test_counted(void **state)
 }
 
 
+/*
+ * A change for which there is room in part, again and again: chunks say then,
+ * as before, that so much lives in them as there does.
+ */
+
+static void
+test_cut(void **state)
+{
+    size_t         i;
+    zone_t        *z;
+    uint32_t      *chunks;
+    uint64_t       living;
+    us_arena_t    *a;
+    us_set_run_t   runs[60], run;
+
+    zone_conf.sets = 1;
+    z = zone_create((size_t) 1 << 20, 0);
+    zone_conf.sets = 0;
+    a = &z->store->arena;
+    rows[0] = make(z->store, "cut").row;
+
+    /* a container in parts, each of which the change writes anew */
+
+    for (i = 0; i < 3600; i++) {
+        run.first = i * 18;
+        run.last = run.first;
+        assert_int_equal(us_set_change_locked(a, rows[0], &run, 1, 1, 0), 1);
+    }
+
+    for (i = 1; us_arena_fits(a, 1, 0)
+                || a->head->members_end - a->head->members_at > 4000; i++)
+    {
+        run.first = i << 16;
+        run.last = run.first;
+        assert_int_equal(us_set_change_locked(a, rows[0], &run, 1, 1, 0), 1);
+    }
+
+    for (i = 0; i < 60; i++) {
+        runs[i].first = i * 60 * 18 + 1;
+        runs[i].last = runs[i].first;
+    }
+
+    for (i = 0; i < 100; i++) {
+        assert_int_equal(us_set_change_locked(a, rows[0], runs, 60, 1, 1), 0);
+    }
+
+    chunks = (uint32_t *) (a->base + a->head->area[US_AREA_MEMBERS].directory);
+
+    for (i = 0, living = 0; i < z->size >> a->chunk_shift; i++) {
+        living += chunks[i] ? chunks[i] - 1 : 0;
+    }
+
+    assert_int_equal(living, a->head->members_live);
+    memory_check(a, 1);
+
+    zone_destroy(z);
+}
+
+
 static us_store_item_t
 put(us_store_t *s, us_store_set_t set, const char *url, uint64_t name)
 {
@@ -1102,6 +1161,7 @@ main(void)
         cmocka_unit_test(test_model),
         cmocka_unit_test(test_levels),
         cmocka_unit_test(test_counted),
+        cmocka_unit_test(test_cut),
         cmocka_unit_test(test_answers),
         cmocka_unit_test(test_replay),
         cmocka_unit_test(test_marks),
