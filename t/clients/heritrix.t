@@ -79,7 +79,10 @@ END
 
 is_deeply([sizes('hurry')], [(1) x 50], 'one that is in a hurry');
 is(scalar grep({ $_ > 1000 } sizes('batches')), 0, 'batches of 1,000');
-cmp_ok(scalar(sizes('batches')), '<', 200, '... of URLs that were collected');
+
+# each URL comes twice, and one may be in two batches
+
+cmp_ok(scalar(grep { $_ >= 999 } sizes('batches')), '>=', 10, '... full');
 is(join(' ', map { "$_->{method} $_->{target}" } $fake->requests('h/refused')),
     join(' ', ('POST /add') x 3, 'POST /mark/visited'),
     'a page is marked after its links are stored, and not if it has failed');
