@@ -1723,7 +1723,7 @@ us_set_change_locked(us_arena_t *a, uint32_t row, const us_set_run_t *runs,
                           : us_set_change(&w, p, 1, id, spans.news, ns, in)
                             != 0)
             {
-                /* what is written since is dead, and was counted by its chunk */
+                /* what is written since is dead; its chunk has counted it */
 
                 if ((w.at - 1) >> a->chunk_shift == at >> a->chunk_shift) {
                     us_set_live(a, at, -(int64_t) (w.at - at));
