@@ -183,6 +183,11 @@ is(json($t->post('/1/seen?same=1', $same, @text, tag(1),
     Accept => 'application/json')->{body})->{results}[0]{url}, $of[2][0],
     'and in JSON');
 
+is($t->request(PUT => '/1/set/crawl')->{status}, 201, 'a set of a shard');
+$same = join '', map { "$_\n" } $of[2][0], $www, $of[2][0], $of[0][0];
+is($t->post('/1/add?same=1&set=crawl', $same, @text, tag(1))->{body},
+    "$base\tnew\t=\n$seen$base\tseen\t=\n$moved", 'same=1 of a set');
+
 $r = $t->get('/1/seen?url=' . uri_escape($of[0][0]));
 is($r->{status}, 421, 'a single one is misdirected');
 is(json($r->{body})->{reason}, 'moved', 'with the reason');

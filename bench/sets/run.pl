@@ -2,7 +2,8 @@
 
 # Sets over HTTP, beside Redis, and beside a start without them.
 #
-#     make bench-sets            [IDS=100000000] [START=10000000] [ROUNDS=5]
+#     make bench-sets            [IDS=100000000] [START=10000000]
+#                                [MEMBERS=1000000] [ROUNDS=5]
 #
 #   IDS=0, START=0: without the first part, or the second.
 #
@@ -12,8 +13,9 @@
 #      URLs are drawn at random: the worst case here, as those of a crawl that
 #      follows links lie together.  For a million each Redis takes 6 GB.
 #   2. a start of a service with START URLs, without sets and with 1,000 of
-#      START / 1,000 members each, of which one half follow one another and the
-#      other one is drawn at random; both in turn, medians of ROUNDS.
+#      MEMBERS / 1,000 members each (a tenth of START in all, if MEMBERS is not
+#      given), of which one half follow one another and the other one is drawn
+#      at random; both in turn, medians of ROUNDS.
 #
 # URLs are those of bench/generate.  The figures of build/bench/sets, which is
 # bench/sets.c, come first.
@@ -38,6 +40,7 @@ use constant BATCH => 1000;
 
 my $ids = $ENV{IDS} // 100_000_000;
 my $start = $ENV{START} // 10_000_000;
+my $members = $ENV{MEMBERS} // $start / 10;
 my $rounds = $ENV{ROUNDS} || 5;
 my $top = $UrlStore::Test::TOP;
 
@@ -204,7 +207,7 @@ sub crawls_redis
 
 # --- starts -------------------------------------------------------------
 
-# SIZE for so many URLs and as many members, and a third more
+# SIZE for so many URLs and as many members at most, and a third more
 
 sub starts
 {
@@ -219,7 +222,7 @@ sub starts
     begin($t[0]);
     $t[0]->stop;
 
-    my $members = fill($t[1]);
+    my $in = fill($t[1]);
 
     # a snapshot that has all of them, as that of the other one
 
@@ -249,7 +252,7 @@ sub starts
 
     for my $i (0, 1) {
         printf "%-40s %7.2f s %7.2f s %12d\n",
-            $i ? SETS . " sets of $members members" : 'no sets',
+            $i ? SETS . " sets of $in members" : 'no sets',
             median(@{ $wall{$i} }), $cpu[$i],
             (split ' ', `du -sb $data[$i]`)[0];
     }
@@ -270,7 +273,7 @@ sub begin
 sub fill
 {
     my ($t) = @_;
-    my $half = int($start / SETS / 2);
+    my $half = int($members / SETS / 2);
 
     begin($t);
 

@@ -1064,6 +1064,64 @@ test_names(void **state)
 }
 
 
+/*
+ * As many sets as there may be, and not one more, also in a replay; the place
+ * of one that is dropped is for another one.
+ */
+
+static void
+test_most(void **state)
+{
+    char              name[16];
+    zone_t           *z;
+    unsigned          i;
+    uint32_t          row;
+    uint64_t          lsn;
+    us_store_t       *s;
+    us_store_set_t    set, last;
+
+    zone_conf.sets = 1;
+    zone_conf.nmarks = 0;
+    z = zone_create((size_t) 64 << 20, 0);
+    zone_conf.sets = 0;
+    zone_conf.nmarks = 2;
+    s = z->store;
+
+    for (i = 0; i <= US_STORE_SETS; i++) {
+        sprintf(name, "crawl-%u", i);
+        assert_int_equal(us_store_set_make(s, text(name), US_STORE_SETS, &set,
+                                           &lsn),
+                         i < US_STORE_SETS ? US_NEW : US_FULL);
+        last = i < US_STORE_SETS ? set : last;
+    }
+
+    assert_int_equal(put(s, last, "http://x.test/1", 0).status, US_NEW);
+
+    for (i = 0; i < US_STORE_SETS; i += 4369) {
+        sprintf(name, "crawl-%u", i);
+        set = us_store_set(s, text(name));
+        assert_int_not_equal(set.number, 0);
+        assert_int_equal(us_store_set_has(s, set, 0), 0);
+    }
+
+    /* an operation of a journal makes no more, either */
+
+    assert_int_not_equal(us_set_make_locked(&s->arena, last.number + 1,
+                                            text("more"), NOW, NULL, &row), 0);
+
+    assert_int_equal(us_store_set_drop(s, last, &lsn), US_OK);
+
+    while (us_sets_tend_locked(&s->arena)) { /* void */ }
+
+    assert_int_equal(us_store_set_make(s, text("more"), US_STORE_SETS, &set,
+                                       &lsn), US_NEW);
+    assert_int_equal(us_store_set_has(s, set, 0), 0);
+    assert_int_equal(us_store_set(s, text("crawl-65534")).number, 0);
+
+    zone_destroy(z);
+}
+
+
 /* bytes of a member, in the figures of docs/decisions/sets.md */
 
 static void
@@ -1168,6 +1226,7 @@ main(void)
         cmocka_unit_test(test_damage),
         cmocka_unit_test(test_full),
         cmocka_unit_test(test_names),
+        cmocka_unit_test(test_most),
         cmocka_unit_test(test_bytes),
     };
 
