@@ -5,6 +5,7 @@
  * 10 M members is dropped.
  *
  *     build/bench/sets [IDS]         below which ids are: 100 M
+ *     build/bench/sets snapshot DIR  writes one: a start has no journal to read
  *
  * One thread, a zone of 2 GB for each line.  "objects" are the bytes that live,
  * "chunks" all that the sets have of the zone, of which up to two chunks are
@@ -13,8 +14,11 @@
  */
 
 
+#include "life/us_data.h"
+#include "life/us_embed.h"
 #include "store/us_store_private.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -331,15 +335,49 @@ drop(uint64_t ids, uint64_t of)
 }
 
 
+static int
+snapshot(const char *dir)
+{
+    int               fd, rc;
+    char              error[US_EMBED_ERROR] = "no such directory";
+    us_embed_t       *embed;
+    us_manifest_t     m;
+    us_disk_error_t   e;
+    us_embed_conf_t   conf;
+
+    memset(&conf, 0, sizeof(us_embed_conf_t));
+
+    fd = open(dir, O_RDONLY|O_DIRECTORY|O_CLOEXEC);
+    embed = fd == -1 ? NULL : us_embed_open(dir, &conf, error);
+
+    if (embed == NULL) {
+        fprintf(stderr, "sets: %s: %s\n", dir, error);
+        return 1;
+    }
+
+    rc = us_data_snapshot(us_embed_store(embed), fd, NULL, NULL, NULL, &m, &e);
+
+    if (rc != 0) {
+        fprintf(stderr, "sets: %s: %s\n", dir, e.text);
+    }
+
+    return us_embed_close(embed, error) != 0 || rc != 0;
+}
+
+
 int
 main(int argc, char **argv)
 {
     uint64_t  ids;
 
+    if (argc == 3 && strcmp(argv[1], "snapshot") == 0) {
+        return snapshot(argv[2]);
+    }
+
     ids = argc > 1 ? strtoull(argv[1], NULL, 10) : 100000000;
 
     if (ids < 1000) {
-        fprintf(stderr, "usage: sets [IDS]\n");
+        fprintf(stderr, "usage: sets [IDS | snapshot DIR]\n");
         return 2;
     }
 

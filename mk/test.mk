@@ -52,6 +52,7 @@ test-route-short: test-programs
 FAULT_DISK    := $(B)/faults/disk.so
 FAULT_CLOCK   := $(B)/faults/clock.so
 TEST_PROGRAMS  = $(B)/urlstore $(MODULE) $(B)/bench/engine $(B)/bench/sets $(B)/generate $(B)/laws $(B)/builtin \
+                 $(B)/traces/traces $(B)/traces/left \
                  $(FAULT_DISK) $(FAULT_CLOCK) $(FAULT_MODULE) \
                  $(if $(LIBPQ),$(B)/postgres/log)
 
@@ -77,6 +78,15 @@ $(POSTGRES_OBJ): WARN += $(shell pkg-config --cflags libpq 2>/dev/null)
 
 $(B)/postgres/log: t/postgres/log.c $(POSTGRES_OBJ) | $(B)/.deps-test
 	$(call program,$(ASAN),-lpq)
+
+$(B)/traces/traces: t/traces/traces.c | $(B)/.deps-build
+	$(call program,$(OPT))
+
+# now: a function that is bound at its first call saves all registers on the
+# stack, and texts are copied by registers
+
+$(B)/traces/left: t/traces/left.c $(B)/libus.a
+	$(call program,$(OPT) -z now)
 
 $(B)/laws: fuzz/corpus.c fuzz/laws.c $(B)/libus.a
 	$(call program,$(OPT))

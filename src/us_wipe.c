@@ -1,0 +1,139 @@
+
+/*
+ * Wiping memory that was freed.
+ *
+ * free() leaves the bytes of a block where they are.  There is no call to
+ * overwrite them, but malloc() gives all of them out again before it asks the
+ * system for more.  So us_wipe_heap() takes blocks of one size until the heap
+ * grows, then of a smaller one, down to the smallest, overwrites each, and
+ * frees them at the end.  The block for which the heap has grown begins with
+ * what was left at its top.
+ *
+ *     heap   | used | free | used | free     | used | top |
+ *                     ----          --------          --------->
+ *                     taken and overwritten           grown
+ *
+ * Before that, malloc_trim() gives whole pages back to the system, which
+ * returns them as zeros.  Blocks that are mappings of their own went back when
+ * they were freed.
+ *
+ * It relies on glibc in three points: threads share one heap after
+ * mallopt(M_ARENA_MAX, 1); that heap grows by sbrk(); a thread keeps some freed
+ * blocks of up to 1,032 bytes for itself, which only that thread can take.  So
+ * threads of jobs that handle URLs wipe what they free themselves.
+ */
+
+
+#include "us_wipe.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+
+#define US_WIPE_STACK   (256 << 10)   /* bytes */
+
+
+#ifdef __GLIBC__
+
+#include <malloc.h>
+
+
+#define US_WIPE_LARGE   (64 << 10)    /* sizes: at first, */
+#define US_WIPE_SMALL   1024          /* halved down to this one, */
+#define US_WIPE_STEP    16            /* then less so much, */
+#define US_WIPE_LEAST   24            /* to this one */
+
+/* of a heap that is not as we think */
+#define US_WIPE_MOST    ((size_t) 4 << 30)
+
+
+typedef struct us_wiped_s  us_wiped_t;
+
+struct us_wiped_s {
+    us_wiped_t  *next;
+};
+
+
+void
+us_wipe_init(void)
+{
+    (void) mallopt(M_ARENA_MAX, 1);
+}
+
+
+int
+us_wipe_heap(void)
+{
+    char        *end;
+    size_t       n, size, wiped;
+    us_wiped_t  *list, *p;
+
+    list = NULL;
+    wiped = 0;
+
+    (void) malloc_trim(0);
+    end = sbrk(0);
+
+    for (size = US_WIPE_LARGE;
+         size >= US_WIPE_LEAST && wiped < US_WIPE_MOST;
+         /* void */)
+    {
+        p = malloc(size);
+
+        if (p == NULL) {
+            break;
+        }
+
+        n = malloc_usable_size(p);
+        explicit_bzero(p, n);
+        wiped += n;
+
+        if ((char *) sbrk(0) == end && (char *) p < end) {
+            p->next = list;
+            list = p;
+            continue;
+        }
+
+        free(p);
+        (void) malloc_trim(0);
+        end = sbrk(0);
+
+        size = size > US_WIPE_SMALL ? size / 2 : size - US_WIPE_STEP;
+    }
+
+    while (list) {
+        p = list;
+        list = p->next;
+        free(p);
+    }
+
+    (void) malloc_trim(0);
+
+    return size < US_WIPE_LEAST ? 0 : -1;
+}
+
+#else
+
+void
+us_wipe_init(void)
+{
+}
+
+
+int
+us_wipe_heap(void)
+{
+    return -1;
+}
+
+#endif
+
+
+__attribute__((noinline)) void
+us_wipe_stack(void)
+{
+    uint8_t  below[US_WIPE_STACK];
+
+    explicit_bzero(below, sizeof(below));
+}

@@ -1,0 +1,32 @@
+
+/*
+ * Memory that a process has freed, wiped: what requests have left in it.
+ */
+
+
+#ifndef _US_WIPE_H_INCLUDED_
+#define _US_WIPE_H_INCLUDED_
+
+
+#include "us_base.h"
+
+
+/*
+ * Of a process that is going to call us_wipe_heap(), before it has a second
+ * thread: all threads share one heap from now on.
+ */
+void us_wipe_init(void);
+
+/*
+ * Overwrites what malloc() has to give, and gives most of it back to the
+ * system; what is allocated stays as it is.  Takes about a millisecond for 4 MB
+ * of it.  0; -1: this C library has no such heap, or a part could not be
+ * reached, and nothing is promised.
+ */
+int us_wipe_heap(void);
+
+/* the same of this thread's stack, as far down as calls of ours reach */
+void us_wipe_stack(void);
+
+
+#endif /* _US_WIPE_H_INCLUDED_ */
