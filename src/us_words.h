@@ -12,7 +12,7 @@
 #include "us_base.h"
 
 
-/* the answers that have a counter are the first ones, up to DUE */
+/* the answers that have a counter are the first ones, up to REFUSED */
 
 #define US_ANSWER_TABLE(X)                                                    \
     X(NEW, "new")                                                             \
@@ -22,6 +22,7 @@
     X(REJECTED, "rejected")                                                   \
     X(FULL, "full")                                                           \
     X(DUE, "due")                                                             \
+    X(REFUSED, "refused")             /* it was erased, and is not added */   \
     X(CLAIMED, "claimed")                                                     \
     X(SET, "set")                                                             \
     X(CLEAR, "clear")                                                         \
@@ -31,7 +32,8 @@
     X(UNAVAILABLE, "unavailable")     /* of a cluster: no shard said so */    \
     X(IN, "in")                       /* a set: put in, was in, taken out */  \
     X(WAS, "was")                                                             \
-    X(OUT, "out")
+    X(OUT, "out")                                                             \
+    X(ERASED, "erased")               /* on the list, and not stored */
 
 
 #define US_ANSWER_CONSTANT(name, word)  US_ANSWER_##name,
@@ -43,7 +45,7 @@ typedef enum {
 } us_answer_t;
 
 
-#define US_ANSWERS_COUNTED  US_ANSWER_DUE
+#define US_ANSWERS_COUNTED  US_ANSWER_REFUSED
 
 
 extern const us_str_t  us_answer_words[US_ANSWERS];

@@ -95,8 +95,8 @@ for my $how ('kill -9', 'a stop', 'another kill') {
 }
 
 is($t->get('/stats')->json->{urls}, 6, 'nothing was added twice');
-like(slurp($t->dir . '/data/manifest'), qr/^urlstore data 6\n/,
-    'the manifest is of version 6');
+like(slurp($t->dir . '/data/manifest'), qr/^urlstore data 7\n/,
+    'the manifest is of version 7');
 
 
 # --- a batch whose worker is killed at any time
@@ -138,7 +138,7 @@ $t->run("urlstore_idempotency off;\n" . zone_conf('16m path=%%DIR%%/data '
 ok($t->ready(write => 1), 'a start without memory');
 is(retry('stalled', 'c')->{body}, "2\tseen\thttp://c.example/\n",
     '  knows no keys');
-like(slurp($t->dir . '/data/manifest'), qr/^urlstore data 6\n/,
+like(slurp($t->dir . '/data/manifest'), qr/^urlstore data 7\n/,
     '  and keeps the version of what it has');
 
 

@@ -389,7 +389,7 @@ $t->allow(qr/stored with revisit/);
 
 my $manifest = slurp($t->dir . '/d/manifest');
 
-like($manifest, qr/^urlstore data 6\n/, 'the manifest is of version 6');
+like($manifest, qr/^urlstore data 7\n/, 'the manifest is of version 7');
 like($manifest, qr/^store revisit 60$/m, 'and names the unit');
 
 # --- the command: what a directory has, and another with another unit

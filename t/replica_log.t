@@ -100,7 +100,7 @@ for my $zone (sort keys %sync) {
     ok(until_got($stream, sub { $_[0]{files} eq slurp("$dir/$zone/journal."
         . '0' x 16) }), '  so does a delete');
 
-    like($stream->{manifest}, qr/^urlstore data 6\nuuid/, "  a manifest");
+    like($stream->{manifest}, qr/^urlstore data 7\nuuid/, "  a manifest");
     like($stream->{head}, qr/Cache-Control: no-store/, '  not to be cached');
     like($stream->{head}, qr/X-Accel-Buffering: no/, '  nor to be kept back');
 

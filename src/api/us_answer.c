@@ -25,7 +25,8 @@ us_answer_of(us_store_status_t status)
         [US_DUE] = US_ANSWER_DUE,
         [US_MOVED] = US_ANSWER_UNAVAILABLE,
         [US_FENCED] = US_ANSWER_FULL,
-        [US_GONE] = US_ANSWER_FULL
+        [US_GONE] = US_ANSWER_FULL,
+        [US_ERASED] = US_ANSWER_REFUSED
     };
 
     return answers[status];
@@ -278,7 +279,8 @@ us_answer_end(uint8_t *p, const us_answers_t *a)
     }
 
     errors = a->counts[US_ANSWER_INVALID] + a->counts[US_ANSWER_REJECTED]
-             + a->counts[US_ANSWER_FULL] + a->counts[US_ANSWER_UNAVAILABLE];
+             + a->counts[US_ANSWER_FULL] + a->counts[US_ANSWER_UNAVAILABLE]
+             + a->counts[US_ANSWER_REFUSED];
 
     p = us_answer_count(p, a, us_string("errors"), errors);
 

@@ -8,6 +8,7 @@
 
 #include "us_figures.h"
 #include "us_answer.h"
+#include "../store/us_erasures.h"
 #include "../us_text.h"
 
 
@@ -114,6 +115,8 @@ static const us_figure_t  us_figures_table[] = {
     { STORE, GAUGE, AT(sets), "sets", "sets", "Sets, besides marks." },
     { STORE, GAUGE, AT(sets_most), "sets_most", "sets_most",
       "Sets that there may be." },
+    { STORE, GAUGE, AT(erasures), "erasures", "erasures",
+      "Erasures, those that were lifted included." },
 
     { FILTER, GAUGE, AT(filter.urls), "urls", "filter_urls",
       "URLs that were new to the filter." },
@@ -336,6 +339,7 @@ us_figures_store(us_figures_t *f, us_store_t *store)
     f->full = f->store.full;
     f->bytes_per_url = f->store.bytes_per_url;
     f->sets = us_figures_past(us_store_sets(store), us_store_nmarks(store));
+    f->erasures = us_store_erasures(store);
     f->revisit = us_store_revisit(store);
     f->clock = us_store_clock(store);
 

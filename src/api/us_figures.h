@@ -129,6 +129,7 @@ typedef struct {
     uint64_t                free;
     uint64_t                sets;
     uint64_t                sets_most;
+    uint64_t                erasures;
     uint64_t                revisit;  /* s */
     uint64_t                clock;
     uint64_t                clock_ahead;    /* s, of the machine's */

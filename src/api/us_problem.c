@@ -105,6 +105,10 @@ us_refusal_rule(const us_refusal_t *refusal)
 uint8_t *
 us_refusal_word(uint8_t *p, const us_refusal_t *refusal)
 {
+    if (refusal->erased) {
+        return us_put(p, "erased");
+    }
+
     if (refusal->kind == US_INPUT_BAD) {
         return us_put(p, "json");
     }
@@ -143,6 +147,11 @@ us_refusal_sentence(uint8_t *p, const us_refusal_t *refusal, uint64_t max_url)
         [US_URL_BUDGET] = "the rules of the zone have used up the time of the "
                           "request: send fewer URLs at a time"
     };
+
+    if (refusal->erased) {
+        return us_put(p, "the URL, or its site, was erased, and is not added "
+                         "until the erasure is lifted");
+    }
 
     if (refusal->kind == US_INPUT_BAD) {
         why = us_str_of(refusal->why);

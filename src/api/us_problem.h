@@ -45,6 +45,7 @@ typedef struct {
     us_verdict_t     verdict;         /* of US_INPUT_URL */
     us_str_t         rule;            /* of US_URL_RULE: its name */
     const char      *why;             /* of US_INPUT_BAD */
+    unsigned         erased:1;        /* nothing is wrong with it but that */
 } us_refusal_t;
 
 

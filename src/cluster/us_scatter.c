@@ -550,7 +550,8 @@ us_scatter_fits(const us_scatter_t *s, const us_lane_t *lane,
 
     allowed = lane->ask || s->action == US_SCATTER_SEEN
               ? any | 1 << US_ANSWER_UNSEEN
-              : any | 1 << US_ANSWER_NEW | 1 << US_ANSWER_FULL;
+              : any | 1 << US_ANSWER_NEW | 1 << US_ANSWER_FULL
+                | 1 << US_ANSWER_REFUSED;
 
     if (!(allowed & 1 << line->status)) {
         return 0;
@@ -576,6 +577,7 @@ us_scatter_fits(const us_scatter_t *s, const us_lane_t *lane,
 
     case US_ANSWER_INVALID:
     case US_ANSWER_REJECTED:
+    case US_ANSWER_REFUSED:
     case US_ANSWER_UNAVAILABLE:
         return line->text.len <= US_SCATTER_ANSWER;
 

@@ -160,7 +160,8 @@ ngx_http_urlstore_answer_record(ngx_http_urlstore_batch_t *batch,
         rec.text = US_ANSWER_NO_TEXT;
 
     } else if (answer == US_ANSWER_INVALID
-               || answer == US_ANSWER_REJECTED)
+               || answer == US_ANSWER_REJECTED
+               || answer == US_ANSWER_REFUSED)
     {
         rec.text = US_ANSWER_WHY;
         p = us_refusal_word(p, &e->refusal);
@@ -231,6 +232,8 @@ ngx_http_urlstore_answer(ngx_http_urlstore_batch_t *batch,
     if (answer == US_ANSWER_SEEN || answer == US_ANSWER_DUE) {
         ctx->top = ngx_max(ctx->top, e->item->id + 1);
     }
+
+    e->refusal.erased = (answer == US_ANSWER_REFUSED);
 
     if (ctx->processed == 0) {
         batch->first = answer;

@@ -594,6 +594,7 @@ ngx_http_urlstore_batch_single(ngx_http_urlstore_batch_t *batch)
 
     case US_ANSWER_INVALID:
     case US_ANSWER_REJECTED:
+    case US_ANSWER_REFUSED:
         return ngx_http_urlstore_refused(ctx, &batch->refusal, &ref, NULL);
 
     case US_ANSWER_FULL:

@@ -500,6 +500,7 @@ ngx_http_urlstore_item(ngx_http_urlstore_batch_t *batch,
     e->refusal.verdict = US_URL_OK;
     e->refusal.why = in->why;
     e->refusal.rule.len = 0;
+    e->refusal.erased = 0;
     e->ref.len = 0;
 
     if (in->ref.data) {

@@ -250,6 +250,8 @@ ngx_http_urlstore_one_url(ngx_http_urlstore_ctx_t *ctx,
         return NGX_DECLINED;
     }
 
+    ngx_memzero(&refusal, sizeof(us_refusal_t));
+
     refusal.kind = US_INPUT_URL;
     refusal.verdict = verdict;
     refusal.rule = canon->rule;

@@ -650,6 +650,7 @@ ngx_http_urlstore_zone_check(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
     us_life_conf_t  *life;
 
     zone->conf.sets = (zone->sets != 0);
+    zone->conf.erases = 1;
 
     life = &zone->life.conf;
     life->path = (char *) zone->path.data;

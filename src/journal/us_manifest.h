@@ -2,7 +2,7 @@
 /*
  * The manifest: what a data directory holds, as text that a person can read.
  *
- * FORMAT (version 1 to 6), lines in this order, replaced as a whole:
+ * FORMAT (version 1 to 7), lines in this order, replaced as a whole:
  *
  *     urlstore data 1
  *     uuid 5d0b1c6c0b8a4dc1a5cbd1ac4f3f0e11
@@ -23,9 +23,10 @@
  * (without the remarks).  Version 2 says that the streams of the directory have
  * operations of claims, of 2 bytes, version 3 that they have those of a shard,
  * version 4 that they have claims, of 4 bytes (a shard or not), version 5 that
- * they have keys of requests, version 6 that they have sets (and any of these).
- * Programs that know lower versions only cannot read them.  The owner of the
- * settings chooses the version (us_data.c).
+ * they have keys of requests, version 6 that they have sets, version 7 that
+ * they have erasures (and any of these).  Programs that know lower versions
+ * only cannot read them.  The owner of the settings chooses the version
+ * (us_data.c).
  *
  * The directory then holds
  *
@@ -43,7 +44,7 @@
 #include "us_writer.h"
 
 
-#define US_MANIFEST_VERSION   6           /* the latest; all are read */
+#define US_MANIFEST_VERSION   7           /* the latest; all are read */
 #define US_MANIFEST_NAME      "manifest"
 #define US_MANIFEST_SETTINGS  4096
 #define US_MANIFEST_MAX       (US_MANIFEST_SETTINGS * 2 + 1024)

@@ -6,6 +6,7 @@
 
 #include "us_data.h"
 #include "../journal/us_dir.h"
+#include "../store/us_erasures.h"
 #include "../store/us_shard.h"
 #include "../us_fault.h"
 
@@ -48,9 +49,10 @@ us_data_describe(us_manifest_t *m, const us_store_conf_t *conf)
 {
     char  marks[US_STORE_MARKS * (US_STORE_MARK_LEN + 1)], number[16];
 
-    /* operations of sets and keys stay in the journal when there are none */
+    /* operations of what there was stay in the journal when there is none */
 
-    m->version = conf->sets || conf->nmarks || m->version == 6 ? 6
+    m->version = conf->erases || m->version == 7 ? 7
+                 : conf->sets || conf->nmarks || m->version == 6 ? 6
                  : conf->keys || m->version == 5 ? 5
                  : conf->revisit ? 4 : conf->is_shard ? 3 : 1;
     memcpy(m->uuid, conf->uuid, sizeof(m->uuid));
@@ -353,6 +355,7 @@ us_data_conf(const us_manifest_t *m, us_store_conf_t *conf,
     conf->sites = (us_manifest_setting(m, "sites", value, sizeof(value)) == 0
                    && strcmp(value, "on") == 0);
     conf->sets = m->version >= 6;
+    conf->erases = m->version >= 7;
 
     if (us_data_revisit(m, &conf->revisit, e) == -1) {
         return -1;
@@ -426,6 +429,7 @@ us_data_lacks(const us_store_t *s, const us_store_conf_t *want)
     us_store_conf(s, &have);
 
     return want->nmarks > have.nmarks || (want->sets && !have.sets)
+           || (want->erases && !have.erases)
            || (want->revisit && us_store_revisit(s) == 0)
            || (want->is_shard && !us_store_is_shard(s, &shard));
 }
@@ -444,6 +448,7 @@ us_data_declare(us_store_t *s, int dirfd, const us_store_conf_t *want,
     memcpy(conf.marks, want->marks, sizeof(conf.marks));
     conf.nmarks = want->nmarks;
     conf.sets |= want->sets;
+    conf.erases |= want->erases;
     conf.revisit = want->revisit;
     conf.is_shard = want->is_shard;
     conf.shard = want->shard;
@@ -470,6 +475,7 @@ us_data_declare(us_store_t *s, int dirfd, const us_store_conf_t *want,
 
     if (rc == 0) {
         us_store_allow_sets(s, want->sets);
+        us_store_allow_erasures(s, want->erases);
     }
 
     if (rc == 0 && us_store_set_revisit(s, want->revisit) == -1) {

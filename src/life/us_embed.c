@@ -207,6 +207,7 @@ us_embed_conf(us_embed_t *e, const us_embed_conf_t *conf)
     c->norm = conf->norm.len ? conf->norm : c->norm;
     c->sites |= conf->sites;
     c->sets |= conf->sets;
+    c->erases |= conf->erases;
     c->revisit = conf->revisit ? conf->revisit : c->revisit;
     c->epoch = rc == US_MANIFEST_NONE ? 1 : c->epoch;
     c->ring = US_EMBED_RING;

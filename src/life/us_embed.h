@@ -82,6 +82,7 @@ typedef struct {
     unsigned      sites:1;            /* count URLs by site; 0: if the
                                          directory does */
     unsigned      sets:1;             /* there may be sets; the same */
+    unsigned      erases:1;           /* there may be erasures; the same */
     uint32_t      revisit;            /* claims, by units of so many seconds;
                                          0: if the directory has them */
 } us_embed_conf_t;

@@ -13,6 +13,7 @@
 #include "us_follow.h"
 #include "us_job.h"
 #include "us_replicate.h"
+#include "../store/us_erasures.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -91,6 +92,7 @@ us_life_start(us_life_t *l)
                                   l->conf.store.nmarks);
         (void) us_store_set_revisit(l->store, l->conf.store.revisit);
         us_store_allow_sets(l->store, l->conf.store.sets);
+        us_store_allow_erasures(l->store, l->conf.store.erases);
     }
 
     return 0;

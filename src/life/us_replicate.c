@@ -21,6 +21,7 @@
 #include "us_replicate_base.h"
 #include "../journal/us_crc32c.h"
 #include "../replog/us_standby.h"
+#include "../store/us_erasures.h"
 #include "../store/us_ring.h"
 #include "../store/us_shard.h"
 #include "../us_clock.h"
@@ -1282,6 +1283,7 @@ us_replicate_ready(us_replicate_t *r)
     (void) us_store_add_marks(r->f.store, want->marks, want->nmarks);
     (void) us_store_set_revisit(r->f.store, want->revisit);
     us_store_allow_sets(r->f.store, want->sets);
+    us_store_allow_erasures(r->f.store, want->erases);
     (void) us_share_change(sh);
 
     us_replog_place_begin(&sh->replicate.place, &sb->claim, r->f.ids, sb->sent,

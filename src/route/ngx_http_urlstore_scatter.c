@@ -321,6 +321,7 @@ ngx_http_urlstore_scatter_record(ngx_http_urlstore_batch_t *batch,
 
     case US_ANSWER_INVALID:
     case US_ANSWER_REJECTED:
+    case US_ANSWER_REFUSED:
         break;
 
     case US_ANSWER_UNKNOWN:
@@ -371,6 +372,10 @@ ngx_http_urlstore_scatter_first(ngx_http_urlstore_batch_t *batch)
                || rec.answer == US_ANSWER_REJECTED)
     {
         ngx_http_urlstore_scatter_refused(&batch->refusal, text);
+
+    } else {
+        ngx_memzero(&batch->refusal, sizeof(us_refusal_t));
+        batch->refusal.erased = (rec.answer == US_ANSWER_REFUSED);
     }
 
     return ngx_http_urlstore_answer_put(batch, &rec, text, ref);

@@ -97,6 +97,11 @@ us_store_put(us_store_t *s, us_store_item_t *item, unsigned seat, int moved)
         return;
     }
 
+    if (us_erased_refuses_locked(s, item, &sl->erased)) {
+        item->status = US_ERASED;
+        return;
+    }
+
     if (sl->site_first == US_STORE_NO_ID) {
 
         /*
@@ -255,6 +260,12 @@ us_store_add_look(us_store_t *s, us_store_item_t *items, size_t n,
 
         sl->site = us_store_item_site(s, item);
         sl->site_first = US_STORE_NO_ID;
+        sl->erased.known = 0;
+
+        if (us_relaxed(&us_head(s)->erasures_live)) {
+            us_erased_item(s, item, &sl->erased);
+        }
+
         sl->again = us_store_place(&urls, item->hash, i) != i;
         first = us_store_place(&sites, sl->site.hash
                                        ^ (sl->site.www == US_SPELLING_WWW), i);
@@ -605,7 +616,7 @@ us_deleted_reserve_locked(us_arena_t *a, uint64_t word)
 
 us_store_status_t
 us_store_forget_locked(us_store_t *s, uint64_t id, const us_hashes_t *hashes,
-    const us_op_t *op)
+    const us_op_t *op, uint64_t *count)
 {
     uint64_t         *word;
     us_head_t        *h;
@@ -658,6 +669,10 @@ us_store_forget_locked(us_store_t *s, uint64_t id, const us_hashes_t *hashes,
     us_intend_locked(a, word, us_relaxed(word) | (uint64_t) 1 << id % 64);
     us_intend_locked(a, &h->deleted, h->deleted + 1);
     us_claims_set_locked(a, id, 0);
+
+    if (count) {
+        us_intend_locked(a, count, *count + 1);
+    }
 
     if (hashes) {
         us_index_remove_locked(a, &removal);
@@ -713,7 +728,7 @@ us_store_delete(us_store_t *s, uint64_t id, int *was, uint64_t *lsn)
         goto done;
     }
 
-    status = us_store_forget_locked(s, id, &hashes, &op);
+    status = us_store_forget_locked(s, id, &hashes, &op, NULL);
 
 done:
 

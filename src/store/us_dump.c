@@ -479,6 +479,55 @@ us_dump_keys(us_store_t *s, us_dump_t *d, const us_dump_head_t *head)
 }
 
 
+/*
+ * Erasures and their list may be newer than the LSN: the operations that follow
+ * find them, and change nothing.
+ */
+
+static void
+us_dump_erasures(us_store_t *s, us_dump_t *d)
+{
+    uint8_t            buf[US_OP_ERASURE_MAX];
+    us_op_t            op;
+    uint64_t           n, last, bits;
+    us_erased_dump_t   list;
+
+    last = us_acquire(&us_head(s)->erasures);
+
+    for (n = 1; n <= last && !d->failed; n++) {
+        op = us_erasure_dump(s, n, buf);
+        us_dump_op(d, &op);
+    }
+
+    memset(&op, 0, sizeof(us_op_t));
+    op.bytes.data = (uint8_t *) d->words;
+
+    bits = us_acquire(&us_head(s)->erased_bits);
+
+    if (bits) {
+        op.type = US_OP_ERASED_TABLE;
+        op.id = bits;
+        us_dump_op(d, &op);
+    }
+
+    memset(&list, 0, sizeof(us_erased_dump_t));
+    list.moves = UINT64_MAX;
+    op.type = US_OP_ERASED_URLS;
+
+    while (last && !list.ended && !d->failed) {
+        op.bytes.len = us_erased_dump(s, &list, last,
+                                               (us_erased_hash_t *) d->words,
+                                               sizeof(d->words)
+                                               / US_ERASED_EACH)
+                       * US_ERASED_EACH;
+
+        if (op.bytes.len) {
+            us_dump_op(d, &op);
+        }
+    }
+}
+
+
 int
 us_store_dump(us_store_t *s, us_store_out_pt out, void *data, uint64_t *lsn)
 {
@@ -541,6 +590,7 @@ us_store_dump(us_store_t *s, us_store_out_pt out, void *data, uint64_t *lsn)
     us_dump_sets(s, &d, head.ids, head.sets);
     us_dump_claims(s, &d, &head);
     us_dump_keys(s, &d, &head);
+    us_dump_erasures(s, &d);
 
     op.type = US_OP_AT;
     op.id = head.ids;

@@ -46,7 +46,8 @@
 typedef enum {
     US_KEYS_NEW = 0,
     US_KEYS_IN,                       /* put into a set */
-    US_KEYS_DUE
+    US_KEYS_DUE,
+    US_KEYS_ERASURE                   /* `id` is the number of one */
 } us_keys_kind_t;
 
 

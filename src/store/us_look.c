@@ -778,15 +778,19 @@ us_store_item_same(const us_store_item_t *item)
 us_store_status_t
 us_store_get(us_store_t *s, uint64_t id, uint8_t *buf, size_t *len)
 {
+    return id < us_store_next_id(s) && us_deleted(&s->arena, id)
+           ? US_DELETED : us_store_text(s, id, buf, len);
+}
+
+
+us_store_status_t
+us_store_text(us_store_t *s, uint64_t id, uint8_t *buf, size_t *len)
+{
     unsigned  klass;
     us_str_t  rest;
 
     if (id >= us_store_next_id(s)) {
         return US_UNKNOWN;
-    }
-
-    if (us_deleted(&s->arena, id)) {
-        return US_DELETED;
     }
 
     us_record_expect(s->codec, id);

@@ -992,7 +992,7 @@ us_replay_delete(us_store_t *s, uint64_t id)
         us_store_hashes(s, id, &hashes);
     }
 
-    if (us_store_forget_locked(s, id, r->bulk ? NULL : &hashes, NULL)
+    if (us_store_forget_locked(s, id, r->bulk ? NULL : &hashes, NULL, NULL)
         != US_OK)
     {
         return US_REPLAY_NO_ROOM;
@@ -1625,6 +1625,16 @@ us_replay_op(us_store_t *s, const us_op_t *op)
     case US_OP_SET_IN:
     case US_OP_SET_OUT:
         return us_replay_put(s, op);
+
+    case US_OP_ERASED_ID:
+        rc = us_replay_delete(s, op->id);
+
+        return rc == 0 ? us_erasure_replay(s, op) : rc;
+
+    case US_OP_ERASURE:
+    case US_OP_ERASED_URLS:
+    case US_OP_ERASED_TABLE:
+        return us_erasure_replay(s, op);
 
     default:
         return US_REPLAY_DAMAGED;

@@ -43,19 +43,26 @@
  *              (us_keys_entry_t); bits 0: those that live until then are
  *              forgotten
  *
- * 5 to 11, 14, 17 and 20 are found in dumps only.  An operation's LSN is the
- * position in the stream at which it ends.
+ *   0 26       an erasure (us_erasures.c): its number, number of bytes, its row
+ *              and its reason; or what has become of it
+ *   0 27       the list of what was erased: number of words, entries of 2 words
+ *   0 28       delete, for an erasure: number of the id, of bytes; the number
+ *              of the erasure, and how many ids it has deleted
+ *   0 29       the list has 1 << this number of places
+ *
+ * 5 to 11, 14, 17, 20 and 29 are found in dumps only.  An operation's LSN is
+ * the position in the stream at which it ends.
  *
  * A dump:
  *
  *     at 0, 8, [15], deletes, [9, leaves, cache], adds and models, marks,
- *     [12, 17 ...], [20 ...], at n, [18]
+ *     [12, 17 ...], [20 ...], [26 ..., 29, 27 ...], at n, [18]
  *
  * Its 12 follows the adds: only those after the dump are claimed at that time.
  * 12 to 14 and 17 are of stores with claims, 15 is of shards, 18 to 20 are of
- * stores that know keys.  A directory that can have any says so in its
- * manifest, of version 2 to 5, which programs before them refuse
- * (us_manifest.h).
+ * stores that know keys, 26 to 29 of those that may have erasures.  A directory
+ * that can have any says so in its manifest, of version 2 to 7, which programs
+ * before them refuse (us_manifest.h).
  *
  * The deletes come first: their ids are those of adds that follow.
  *
@@ -113,6 +120,10 @@ static const us_op_form_t  us_op_forms[] = {
     [US_OP_SET_DROP] = { .id = 1 },
     [US_OP_SET_IN] = { .id = 1, .unit = 1, .max = US_OP_RUNS_MAX },
     [US_OP_SET_OUT] = { .id = 1, .unit = 1, .max = US_OP_RUNS_MAX },
+    [US_OP_ERASURE] = { .id = 1, .unit = 1, .max = US_OP_ERASURE_MAX },
+    [US_OP_ERASED_URLS] = { .unit = 8, .max = US_OP_ERASED_MAX },
+    [US_OP_ERASED_ID] = { .id = 1, .unit = 1, .max = 2 * US_NUMBER_MAX },
+    [US_OP_ERASED_TABLE] = { .id = 1 },
 };
 
 #define US_OP_TYPES  (sizeof(us_op_forms) / sizeof(us_op_forms[0]))

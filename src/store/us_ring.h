@@ -19,6 +19,10 @@
 #define US_OP_KEYS_MAX   (4 * 512)    /* words of entries */
 #define US_OP_SET_MAX    (8 + US_STORE_SET_LEN)
 #define US_OP_RUNS_MAX   16384        /* bytes of runs */
+#define US_OP_ERASURE_MAX  264        /* bytes: see us_erasures.c */
+#define US_OP_ERASED_MAX   1024       /* words of entries */
+
+#define US_NUMBER_MAX    10           /* bytes of a number */
 
 
 typedef enum {
@@ -46,7 +50,11 @@ typedef enum {
     US_OP_SET = 21,                   /* id: its number; bytes: when, name */
     US_OP_SET_DROP = 22,              /* id: its number */
     US_OP_SET_IN = 23,                /* id: its number; bytes: runs of ids */
-    US_OP_SET_OUT = 24
+    US_OP_SET_OUT = 24,
+    US_OP_ERASURE = 26,               /* id: its number; bytes: its row */
+    US_OP_ERASED_URLS = 27,           /* bytes: entries of 2 words */
+    US_OP_ERASED_ID = 28,             /* to be deleted; bytes: number, count */
+    US_OP_ERASED_TABLE = 29           /* id: the bits of the list's size */
 } us_op_type_t;
 
 

@@ -10,6 +10,8 @@
  *     us_claims   times by id
  *     us_keys     what was new to the keys of requests
  *     us_sets     sets of ids, by name
+ *     us_erased   the list of what must not come back
+ *     us_erasures what was erased
  *     us_shard    of a cluster: what a shard owns
  *     us_ring     operations for the journal
  *     us_hot      what this process has looked up last
@@ -168,6 +170,7 @@ us_store_conf(const us_store_t *s, us_store_conf_t *conf)
     conf->sites = (h->flags & US_HEAD_SITES) != 0;
     conf->lookup = (h->flags & US_HEAD_LOOKUP) != 0;
     conf->sets = (us_acquire(&h->flags) & US_HEAD_NAMES) != 0;
+    conf->erases = (us_acquire(&h->flags) & US_HEAD_ERASES) != 0;
     conf->ring = h->ring_size;
     conf->keys = h->keys_most;
     conf->revisit = us_store_revisit(s);
@@ -440,6 +443,9 @@ static const us_store_part_t  us_store_area_parts[US_AREAS] = {
     [US_AREA_DELETED] = US_PART_DELETED,
     [US_AREA_SETS] = US_PART_SETS,
     [US_AREA_MEMBERS] = US_PART_SETS,
+    [US_AREA_ERASURES] = US_PART_ERASURES,
+    [US_AREA_REASONS] = US_PART_ERASURES,
+    [US_AREA_ERASED] = US_PART_ERASURES,
 };
 
 
@@ -502,6 +508,7 @@ static const char  *us_store_part_names[US_PARTS] = {
     [US_PART_MAPS] = "maps",
     [US_PART_DELETED] = "deleted",
     [US_PART_SETS] = "sets",
+    [US_PART_ERASURES] = "erasures",
 };
 
 

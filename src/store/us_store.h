@@ -72,7 +72,8 @@ typedef enum {
     US_DUE,                           /* known, and its claim was too old */
     US_MOVED,                         /* another shard's: see us_shard.h */
     US_FENCED,                        /* the store is: nothing was changed */
-    US_GONE                           /* the set is: the same */
+    US_GONE,                          /* the set is: the same */
+    US_ERASED                         /* it is not added: us_erasures.h */
 } us_store_status_t;
 
 
@@ -154,7 +155,8 @@ void us_store_conf(const us_store_t *s, us_store_conf_t *conf);
 void us_store_seen(us_store_t *s, us_store_item_t *items, size_t n);
 
 /*
- * Adds the URLs that are new, in order: US_NEW, US_SEEN, US_FULL or US_BUSY.
+ * Adds the URLs that are new, in order: US_NEW, US_SEEN, US_FULL or US_BUSY; or
+ * US_ERASED, if the URL or its site was erased.
  * Once an item is busy, all later items are busy too: submit them again.  The
  * same goes for US_FENCED, but a later try is refused as well.  Of
  * two equal URLs in one batch the first is new, the second seen.  A store for
@@ -346,6 +348,10 @@ int us_store_item_same(const us_store_item_t *item);
 us_store_status_t us_store_get(us_store_t *s, uint64_t id, uint8_t *buf,
     size_t *len);
 
+/* the same of an id that may be deleted, if its record can still be read */
+us_store_status_t us_store_text(us_store_t *s, uint64_t id, uint8_t *buf,
+    size_t *len);
+
 /*
  * Whether "www." was mergeable in a URL's host when it was stored: 1 or 0; -1:
  * it has no "www.", or the id has no URL.
@@ -525,6 +531,7 @@ typedef enum {
     US_PART_MAPS,
     US_PART_DELETED,
     US_PART_SETS,
+    US_PART_ERASURES,
     US_PARTS
 } us_store_part_t;
 

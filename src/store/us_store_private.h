@@ -7,6 +7,8 @@
  *     us_add.c      what is done under the lock: adds, deletes
  *     us_claims.c   claims, under the lock and without
  *     us_put.c      sets and the marks among them, the same
+ *     us_erased.c   the list of what must not come back
+ *     us_erasures.c what was erased
  *     us_shard.c    the map of a shard: what it may answer
  *     us_replay.c   operations from a journal or a dump
  *     us_dump.c     a store as such operations
@@ -56,10 +58,45 @@ typedef struct {
 } us_sought_t;
 
 
+/* an entry of the list of what was erased, or its hash: see us_erased.c */
+
+#define US_ERASURES          ((uint64_t) 1 << 30)     /* numbers are below */
+#define US_ERASED_SPELLINGS  ((uint64_t) 3 << 30)
+#define US_ERASED_SHIFT      4
+#define US_ERASED_EACH       (1 << US_ERASED_SHIFT)   /* bytes */
+#define US_ERASED_WITHOUT    1
+#define US_ERASED_WITH       2
+
+typedef struct {
+    uint64_t          hash;
+    uint64_t          rest;
+} us_erased_hash_t;
+
+
+/* of a URL, and of its site */
+
+typedef struct {
+    us_erased_hash_t  url;
+    us_erased_hash_t  site;
+    unsigned          known:1;
+} us_erased_t;
+
+
+/* how far a dump of the list is; moves is UINT64_MAX at first, and ended 0 */
+
+typedef struct {
+    uint64_t          moves;
+    uint64_t          at;
+    unsigned          old:1;
+    unsigned          ended:1;
+} us_erased_dump_t;
+
+
 /* a URL of the group that is being added */
 
 typedef struct {
     us_sought_t       site;
+    us_erased_t       erased;
     uint64_t          site_first;     /* or US_STORE_NO_ID: not known */
     unsigned          klass;          /* as encoded */
     unsigned          again;          /* its hash was in the group before */
@@ -259,6 +296,91 @@ void us_shard_seen(us_store_t *s, us_store_item_t *items, size_t n);
 int us_shard_changed_locked(us_store_t *s);
 int us_shard_replay(us_store_t *s, const us_op_t *op);
 
+/* us_erased.c: the list of what was erased; its functions need the lock */
+
+/* FORMAT: of a row, in US_AREA_ERASURES */
+
+typedef struct {
+    uint64_t             created;     /* s since 1970, all three; 0: not yet */
+    uint64_t             done;
+    uint64_t             lifted;
+    uint64_t             listed;      /* entries */
+    uint64_t             deleted;     /* ids */
+    uint64_t             what;        /* kind | bytes of the reason << 8 */
+    uint64_t             reason;      /* its place */
+    uint64_t             owner;       /* us_process_t, of the zone only */
+} us_erasure_row_t;
+
+
+static inline us_erasure_row_t *
+us_erasure_row(const us_arena_t *a, uint64_t number)
+{
+    return (us_erasure_row_t *) us_area_at(a, US_AREA_ERASURES,
+                                           (number - 1)
+                                           * sizeof(us_erasure_row_t));
+}
+
+
+static inline uint64_t
+us_erased_number(uint64_t rest)
+{
+    return rest & (US_ERASURES - 1);
+}
+
+
+static inline int
+us_erased_lifted(const us_arena_t *a, uint64_t rest)
+{
+    return us_erasure_row(a, us_erased_number(rest))->lifted != 0;
+}
+
+
+static inline unsigned
+us_erased_spelling(unsigned klass)
+{
+    return klass & US_SPELLING_WWW ? US_ERASED_WITH : US_ERASED_WITHOUT;
+}
+
+
+/*
+ * The hashes of an item, of a record, and of a site alone; without the lock.
+ * rest, and the site: after "www.", be it mergeable or not.
+ */
+void us_erased_item(const us_store_t *s, const us_store_item_t *item,
+    us_erased_t *erased);
+void us_erased_hashes(const us_store_t *s, unsigned klass, us_str_t rest,
+    unsigned spellings, us_erased_t *erased);
+us_erased_hash_t us_erased_site(const us_store_t *s, us_str_t site);
+
+/* which erasure refuses what has these hashes; 0: none */
+uint64_t us_erased_by_locked(const us_arena_t *a, const us_erased_t *erased);
+
+/* whether an item must not be added; makes its hashes if they are not known */
+int us_erased_refuses_locked(us_store_t *s, const us_store_item_t *item,
+    us_erased_t *erased);
+
+/*
+ * Puts an entry on the list.  US_NEW; US_SEEN: it was there; US_FULL.  journal:
+ * the operation goes to the ring, where there is room for it.
+ */
+us_store_status_t us_erased_enter_locked(us_arena_t *a, us_erased_hash_t h,
+    int journal);
+
+/* of a replay: the list has so many places, if it has none */
+int us_erased_replay_table(us_arena_t *a, uint64_t bits);
+
+/* up to n entries of erasures up to number `last`, until d->ended */
+unsigned us_erased_dump(us_store_t *s, us_erased_dump_t *d, uint64_t last,
+    us_erased_hash_t *out, unsigned n);
+
+/*
+ * us_erasures.c: the operation of an erasure, whose bytes lie in buf; and a
+ * replay's: 0 or US_REPLAY_*.
+ */
+us_op_t us_erasure_dump(const us_store_t *s, uint64_t number,
+    uint8_t buf[US_OP_ERASURE_MAX]);
+int us_erasure_replay(us_store_t *s, const us_op_t *op);
+
 /* us_add.c: under the lock */
 
 /*
@@ -275,10 +397,10 @@ void us_store_index_locked(us_store_t *s, uint64_t id,
 /*
  * Takes the URL of a live id out of the index and makes it deleted.  hashes:
  * NULL if it is in no index.  op: for the journal; NULL in a replay, which
- * keeps no reserve.
+ * keeps no reserve.  count: rises by one with it, or NULL.
  */
 us_store_status_t us_store_forget_locked(us_store_t *s, uint64_t id,
-    const us_hashes_t *hashes, const us_op_t *op);
+    const us_hashes_t *hashes, const us_op_t *op, uint64_t *count);
 
 /* room for the bits of 64 deleted ids; -1: there is none */
 int us_deleted_reserve_locked(us_arena_t *a, uint64_t word);

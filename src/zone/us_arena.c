@@ -104,6 +104,16 @@ us_area_max(us_area_id_t id, const us_layout_t *l,
     case US_AREA_MODELS:
         return n / 4 + 8;
 
+    case US_AREA_ERASURES:
+    case US_AREA_REASONS:
+        return n / 4 + 1;
+
+    case US_AREA_ERASED:
+
+        /* two tables, of a quarter of the zone each at most */
+
+        return 2 * (n / 4 + 1);
+
     case US_AREA_CLAIMS:
 
         /*
@@ -244,7 +254,8 @@ us_arena_format(us_arena_t *a, void *mem, size_t size,
     h->flags = (conf->schemes_first ? US_HEAD_SCHEMES_FIRST : 0)
                | (conf->sites ? US_HEAD_SITES : 0)
                | (conf->lookup ? US_HEAD_LOOKUP : 0)
-               | (conf->sets ? US_HEAD_NAMES : 0);
+               | (conf->sets ? US_HEAD_NAMES : 0)
+               | (conf->erases ? US_HEAD_ERASES : 0);
 
     memcpy(h->uuid, conf->uuid, sizeof(h->uuid));
     memcpy(h->hash_key, conf->hash_key, sizeof(h->hash_key));

@@ -59,7 +59,7 @@
 #include "../us_atomic.h"
 
 
-#define US_LAYOUT       11
+#define US_LAYOUT       12
 #define US_MAGIC        0x00524f54534c5255ULL     /* "URLSTOR" */
 #define US_BYTE_ORDER   0x01020304
 
@@ -88,6 +88,9 @@ typedef enum {
     US_AREA_DELETED,                  /* sparse: a bit for an id */
     US_AREA_SETS,                     /* a row for a set: see us_sets.c */
     US_AREA_MEMBERS,                  /* its "directory" is by chunk */
+    US_AREA_ERASURES,                 /* a row for each: see us_erasures.c */
+    US_AREA_REASONS,                  /* of them */
+    US_AREA_ERASED,                   /* sparse: their list, two tables */
     US_AREAS
 } us_area_id_t;
 
@@ -113,7 +116,7 @@ typedef struct {
      * Written by us_store_format() only; but nmarks grows, after the names have
      * been stored: see us_store_add_marks().  And revisit, if it is zero, gets
      * its value: see us_store_set_revisit().  The same goes for shard, and for
-     * US_HEAD_NAMES of flags.
+     * US_HEAD_NAMES and US_HEAD_ERASES of flags.
      */
 
     uint64_t           magic;
@@ -153,6 +156,9 @@ typedef struct {
     uint64_t           sets_rows;     /* in use, or free between others */
     uint64_t           sets_links;    /* odd: they are being changed */
     uint64_t           members_reused;   /* memory of sets, so many times */
+    uint64_t           erasures;      /* rows; and those that refuse URLs, */
+    uint64_t           erasures_live;
+    uint64_t           erasures_open; /* and those that are not done */
 
     /* the journal's watermarks: one writer each, see us_ring.h */
 
@@ -198,6 +204,18 @@ typedef struct {
     uint64_t           members_live;  /* bytes */
     uint64_t           members_cursor;   /* the chunk looked at last */
 
+    /* the list of what was erased: see us_erased.c */
+
+    uint8_t            erased_key[16];
+    uint64_t           erased_n;      /* entries of the table in use */
+    uint64_t           erased_bits;   /* 1 << it: places; 0: none */
+    uint64_t           erased_old;    /* the same of the other one, or 0 */
+    uint64_t           erased_moved;  /* places of that one */
+    uint64_t           erased_moves;  /* odd: the second half is in use */
+    uint64_t           erased_dead;   /* entries of lifted ones, about */
+    uint64_t           reasons_end;   /* bytes */
+    uint64_t           sweeper;       /* us_process_t, or 0 */
+
     uint64_t           staged[US_STAGED];    /* leaves being filled */
     uint64_t           free[US_LEAF_SIZES];  /* leaves by size */
 
@@ -212,6 +230,7 @@ typedef struct {
 #define US_HEAD_SITES          2
 #define US_HEAD_LOOKUP         4
 #define US_HEAD_NAMES          8      /* there may be sets beside marks */
+#define US_HEAD_ERASES         16     /* there may be erasures */
 
 
 /* one process's (thread's) view of the zone */

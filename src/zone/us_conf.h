@@ -42,6 +42,7 @@ typedef struct {
     unsigned      lookup;             /* retrieval only: no index is kept */
     unsigned      fenced:1;           /* made so: see us_store_fence() */
     unsigned      sets:1;             /* there may be others than marks */
+    unsigned      erases:1;           /* there may be erasures */
 
     /* seconds of a unit in which claims are dated; 0: none are kept */
     uint32_t      revisit;

@@ -34,6 +34,7 @@
 #include "store/us_index.h"
 #include "../unit/marks.h"
 #include "../unit/members.h"
+#include "store/us_erasures.h"
 #include "store/us_keys.h"
 #include "store/us_store_private.h"
 
@@ -78,6 +79,12 @@ typedef struct {
 } far_t;
 
 
+/* which ids a change erases: the middle one, or all of its site */
+
+#define ERASES_ID    1
+#define ERASES_SITE  2
+
+
 typedef struct {
     const char  *name;
     size_t       size;                /* of the zone */
@@ -93,6 +100,7 @@ typedef struct {
     void       (*change)(us_store_t *s);
     void       (*again)(us_store_t *s);
 
+    int          erases;              /* ERASES_*; 0: it does not */
     int          claims;              /* the store keeps claims */
     int          keys;                /* it knows what keys have had */
     int          shard;               /* it is one; 2: it has a map */
@@ -707,6 +715,254 @@ static int
 done_names(us_store_t *s)
 {
     return us_store_mark_number(s, us_string("todo")) == 1;
+}
+
+
+/* --- erasures ------------------------------------------------------------- */
+
+/* the change: these are not the URL of an id */
+#define NEVER  1000000
+
+static void
+change_begin(us_store_t *s)
+{
+    uint64_t  number, lsn;
+
+    us_store_time(s, 100);
+
+    if (us_store_erasure_begin(s, US_ERASURE_URLS, us_string("a reason"),
+                               (const uint8_t *) "the key of lists", 0, NULL,
+                               &number, &lsn)
+        != US_NEW)
+    {
+        fail("an erasure is refused", (unsigned) number);
+    }
+}
+
+
+static int
+done_begin(us_store_t *s)
+{
+    us_erasure_info_t  info;
+
+    if (us_store_erasures(s) == 0) {
+        return 0;
+    }
+
+    if (!us_store_erasure(s, 1, &info) || info.created != 100
+        || us_str_compare(info.reason, us_string("a reason")) != 0)
+    {
+        fail("another erasure", 1);
+    }
+
+    return 1;
+}
+
+
+static us_store_item_t
+erase(us_store_t *s, uint64_t number, unsigned i)
+{
+    char             buf[4096];
+    us_store_item_t  it;
+
+    memset(&it, 0, sizeof(it));
+    it.url.len = url(i, buf);
+    it.url.data = (uint8_t *) buf;
+    us_store_erase(s, number, &it, 1);
+
+    return it;
+}
+
+
+/* one that is stored, and one that is not */
+
+static void
+change_erase(us_store_t *s)
+{
+    if (erase(s, 1, ids / 2).status != US_ERASED
+        || erase(s, 1, NEVER).status != US_ERASED)
+    {
+        fail("not erased", ids / 2);
+    }
+}
+
+
+static int
+refuses(us_store_t *s, unsigned i)
+{
+    int              rc;
+    char             buf[4096];
+    us_erased_t      erased;
+    us_store_item_t  it;
+
+    memset(&it, 0, sizeof(it));
+    it.url.len = url(i, buf);
+    it.url.data = (uint8_t *) buf;
+    us_store_seen(s, &it, 1);
+    erased.known = 0;
+
+    us_store_enter(s);
+    rc = us_erased_refuses_locked(s, &it, &erased);
+    us_store_leave(s);
+
+    return rc;
+}
+
+
+/* what is deleted is on the list, and counted; one URL after the other */
+
+static int
+done_erase(us_store_t *s)
+{
+    int                 one, two, deleted;
+    us_erasure_info_t   info;
+
+    one = refuses(s, ids / 2);
+    two = refuses(s, NEVER);
+    deleted = us_store_deleted(s, ids / 2);
+
+    if (deleted > one || two > deleted) {
+        fail("not in order:", one * 4 + deleted * 2 + two);
+    }
+
+    if (!us_store_erasure(s, 1, &info) || info.deleted != (unsigned) deleted) {
+        fail("ids that an erasure has deleted:", (unsigned) info.deleted);
+    }
+
+    return two;
+}
+
+
+/* n URLs are on the list, and the next one is not */
+
+static void
+list(us_store_t *s, unsigned n)
+{
+    unsigned  i;
+
+    for (i = 1; i <= n; i++) {
+        if (erase(s, 1, NEVER + i).status != US_ERASED) {
+            fail("not on the list", NEVER + i);
+        }
+
+        stream_drain(&journal, s);
+    }
+}
+
+
+/* the first table is of 1,024 places: 768 are used before the next one */
+
+static void
+prepare_table(us_store_t *s)
+{
+    change_begin(s);
+    list(s, 768);
+}
+
+
+static void
+prepare_moving(us_store_t *s)
+{
+    change_begin(s);
+    list(s, 780);
+}
+
+
+static void
+prepare_moved(us_store_t *s)
+{
+    change_begin(s);
+    list(s, 768 + 30);
+}
+
+
+static int
+met_table(const us_head_t *before, const us_head_t *after)
+{
+    return before->erased_bits == 10 && after->erased_bits == 11
+           && after->erased_old == 10;
+}
+
+
+static int
+met_moving(const us_head_t *before, const us_head_t *after)
+{
+    return before->erased_old == 10 && after->erased_old == 10
+           && after->erased_moved > before->erased_moved;
+}
+
+
+static int
+met_moved(const us_head_t *before, const us_head_t *after)
+{
+    return before->erased_old == 10 && after->erased_old == 0
+           && after->erased_bits == 11;
+}
+
+
+static void
+change_lift(us_store_t *s)
+{
+    uint64_t  lsn;
+
+    us_store_erasure_lift(s, 1, &lsn);
+}
+
+
+static int
+done_lift(us_store_t *s)
+{
+    us_erasure_info_t  info;
+
+    if (!us_store_erasure(s, 1, &info)
+        || (info.state != US_ERASURE_LIFTED
+            && info.state != US_ERASURE_DELETING))
+    {
+        fail("lifted and not done", 1);
+    }
+
+    return info.state == US_ERASURE_LIFTED;
+}
+
+
+/* a site of ten URLs goes on the list, and a sweep deletes them */
+
+static void
+change_site(us_store_t *s)
+{
+    char         name[32];
+    unsigned     i;
+    uint64_t     lsn;
+    us_sweep_t   w;
+
+    memset(&w, 0, sizeof(w));
+    sprintf(name, "site%u.test", ids / 2 / 10);
+
+    (void) us_store_erase_site(s, 1, us_str_of(name), &lsn);
+
+    for (i = 0; us_store_sweep(s, &w) == US_NEW && i < 1000; i++) {
+        /* void */
+    }
+}
+
+
+static int
+done_site(us_store_t *s)
+{
+    unsigned            i, n;
+    us_erasure_info_t   info;
+
+    for (i = 0, n = 0; i < 10; i++) {
+        n += us_store_deleted(s, ids / 2 / 10 * 10 + i);
+    }
+
+    if (!us_store_erasure(s, 1, &info) || info.deleted != n
+        || (info.state == US_ERASURE_DONE && n != 10))
+    {
+        fail("ids of a site that were deleted:", n);
+    }
+
+    return info.state == US_ERASURE_DONE;
 }
 
 
@@ -1333,6 +1589,27 @@ static const change_t  changes[] = {
     { "full, set, little room", SMALL, .before = FULL,
       .prepare = prepare_little, .change = change_far, .again = again_little,
       .done = done_far, .met = met_little, .far = &far_little },
+    { "erasure", SMALL, .before = 100, .change = change_begin,
+      .done = done_begin },
+    { "erasure, second", SMALL, .before = 100, .keys = 1,
+      .prepare = change_begin, .change = change_begin, .done = done_begin },
+    { "erase", SMALL, .before = 100, .prepare = change_begin,
+      .change = change_erase, .done = done_erase, .erases = ERASES_ID },
+    { "erase, next table", SMALL, .before = 100, .prepare = prepare_table,
+      .change = change_erase, .done = done_erase, .erases = ERASES_ID,
+      .met = met_table },
+    { "erase, moving", SMALL, .before = 100, .prepare = prepare_moving,
+      .change = change_erase, .done = done_erase, .erases = ERASES_ID,
+      .met = met_moving },
+    { "erase, moved", SMALL, .before = 100, .prepare = prepare_moved,
+      .change = change_erase, .done = done_erase, .erases = ERASES_ID,
+      .met = met_moved },
+    { "erase, lift", SMALL, .before = 100, .prepare = prepare_moving,
+      .change = change_lift, .done = done_lift },
+    { "erase, site", SMALL, .before = 100, .prepare = change_begin,
+      .change = change_site, .done = done_site, .erases = ERASES_SITE },
+    { "full, erase", SMALL, .before = FULL, .prepare = change_begin,
+      .change = change_erase, .done = done_erase, .erases = ERASES_ID },
     { "clock", SMALL, .before = 100, .claims = 1, .change = change_clock,
       .done = done_clock },
     { "new mark", SMALL, .before = 100, .change = change_names,
@@ -1380,7 +1657,10 @@ check_one(us_store_t *s, unsigned i)
     wlen = url(i, want);
 
     if (status == US_DELETED) {
-        if (i >= gone && (change->change != change_delete || i != ids / 2)) {
+        if (i >= gone && (change->change != change_delete || i != ids / 2)
+            && (change->erases != ERASES_ID || i != ids / 2)
+            && (change->erases != ERASES_SITE || i / 10 != ids / 2 / 10))
+        {
             fail("deleted", i);
         }
 
@@ -1425,6 +1705,7 @@ format(uint8_t *mem, const char *key)
         .is_shard = change->shard != 0,
         .ring = RING,
         .sets = 1,
+        .erases = 1,
         .keys = change->keys ? 1 << 20 : 0
     };
     us_store_t       *s;
@@ -1476,6 +1757,77 @@ check_sets(us_store_t *s, us_store_t *r)
 }
 
 
+/* r has the erasures of s */
+
+static void
+check_erasures(us_store_t *s, us_store_t *r)
+{
+    uint64_t            n;
+    us_erasure_info_t   one, two;
+
+    if (us_store_erasures(s) != us_store_erasures(r)) {
+        fail("erasures after a restart:", (unsigned) us_store_erasures(r));
+    }
+
+    for (n = 1; us_store_erasure(s, n, &one) && us_store_erasure(r, n, &two);
+         n++)
+    {
+        if (one.state != two.state || one.listed != two.listed
+            || one.deleted != two.deleted)
+        {
+            fail("another erasure after a restart", (unsigned) n);
+        }
+    }
+}
+
+
+/* the list has as many entries of each erasure as that counts */
+
+static void
+check_list(void)
+{
+    uint64_t            n, listed;
+    us_store_t         *s;
+    us_erased_dump_t    d;
+    us_erased_hash_t    h[64];
+    us_erasure_info_t   info;
+    static uint64_t     seen_now[4096];
+    unsigned            i, k, all_of, of;
+
+    s = open_zone(trial, &locks);
+    memset(&d, 0, sizeof(d));
+    d.moves = UINT64_MAX;
+    all_of = 0;
+
+    /* each once: an entry that was moved is in both tables */
+
+    while (!d.ended) {
+        n = us_erased_dump(s, &d, US_ERASURES, h, 64);
+
+        for (i = 0; i < n && all_of < 4096; i++) {
+            for (k = 0; k < all_of && seen_now[k] != h[i].hash; k++) {
+                /* void */
+            }
+
+            seen_now[k] = h[i].hash;
+            all_of += k == all_of;
+        }
+    }
+
+    for (n = 1, listed = 0; us_store_erasure(s, n, &info); n++) {
+        listed += info.state == US_ERASURE_LIFTED ? 0 : info.listed;
+    }
+
+    of = (unsigned) listed;
+
+    if (all_of != of) {
+        fail("entries of the list:", all_of);
+    }
+
+    us_store_close(s);
+}
+
+
 /* the journal of s makes the same store */
 
 static void
@@ -1524,6 +1876,7 @@ restart(us_store_t *s)
 
         check(r, two.urls);
         check_sets(s, r);
+        check_erasures(s, r);
     }
 
     us_store_close(r);
@@ -1690,6 +2043,7 @@ try(int ended)
     undone += !done;
     check_index();
     check_members();
+    check_list();
 
     if (ended && !done) {
         fail("answered, but not done", 0);

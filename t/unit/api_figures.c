@@ -170,7 +170,7 @@ store(void **state)
     has(s, ",\"parts\":{\"header\":");
     has(s, "},\"marks\":[\"visited\",\"todo\"],\"answers\":{\"new\":3,"
            "\"seen\":0,\"unseen\":0,\"invalid\":0,\"rejected\":0,"
-           "\"full\":4,\"due\":0}}\n");
+           "\"full\":4,\"due\":0,\"refused\":0}}\n");
     has_not(s, "segment");
     has_not(s, "capacity");
 

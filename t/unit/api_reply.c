@@ -74,6 +74,7 @@ refusal(us_input_kind_t kind, us_verdict_t verdict, const char *word,
     uint8_t       *p, *end;
     us_refusal_t   refusal;
 
+    memset(&refusal, 0, sizeof(refusal));
     refusal.kind = kind;
     refusal.verdict = verdict;
     refusal.rule = us_string("calendar");
@@ -116,6 +117,7 @@ refusals(void **state)
 
     /* every verdict has both, and none is longer than its room */
 
+    memset(&r, 0, sizeof(r));
     memset(rule, 'r', sizeof(rule));
     memset(why, 'w', sizeof(why));
     why[sizeof(why) - 1] = '\0';
@@ -136,6 +138,14 @@ refusals(void **state)
         free(p);
     }
 
+    r.erased = 1;
+    p = malloc(US_REFUSAL_SENTENCE);
+    assert_int_equal(us_refusal_word(p, &r) - p, 6);
+    assert_memory_equal(p, "erased", 6);
+    assert_true(us_refusal_sentence(p, &r, UINT64_MAX) - p > 40);
+    free(p);
+
+    r.erased = 0;
     r.kind = US_INPUT_BAD;
     p = malloc(US_REFUSAL_SENTENCE);
     assert_int_equal(us_refusal_sentence(p, &r, 0) - p, US_REFUSAL_SENTENCE);
@@ -355,28 +365,28 @@ summaries(void **state)
 
     ends("");
     as.summary = 1;
-    ends("# new=1 seen=2 unseen=3 errors=29 next_id=5 epoch=6\n");
+    ends("# new=1 seen=2 unseen=3 errors=38 next_id=5 epoch=6\n");
     as.format = US_FORMAT_NDJSON;
-    ends("{\"new\":1,\"seen\":2,\"unseen\":3,\"errors\":29,\"next_id\":5,"
+    ends("{\"new\":1,\"seen\":2,\"unseen\":3,\"errors\":38,\"next_id\":5,"
          "\"epoch\":6}\n");
     as.summary = 0;
     ends("");
     as.format = US_FORMAT_JSON;
     as.marks = 1;
     as.next_id = US_STORE_NO_ID;
-    ends("],\"set\":9,\"clear\":10,\"unknown\":11,\"deleted\":12,"
-         "\"errors\":29,\"next_id\":null,\"epoch\":6}\n");
+    ends("],\"set\":10,\"clear\":11,\"unknown\":12,\"deleted\":13,"
+         "\"errors\":38,\"next_id\":null,\"epoch\":6}\n");
     as.format = US_FORMAT_TEXT;
     as.summary = 1;
-    ends("# set=9 clear=10 unknown=11 deleted=12 errors=29 next_id=- "
+    ends("# set=10 clear=11 unknown=12 deleted=13 errors=38 next_id=- "
          "epoch=6\n");
     as.marks = 0;
     as.claims = 1;
-    ends("# claimed=8 unknown=11 deleted=12 errors=29 next_id=- "
+    ends("# claimed=9 unknown=12 deleted=13 errors=38 next_id=- "
          "epoch=6\n");
     as.claims = 0;
     as.older = 1;
-    ends("# new=1 seen=2 unseen=3 due=7 errors=29 next_id=- epoch=6\n");
+    ends("# new=1 seen=2 unseen=3 due=7 errors=38 next_id=- epoch=6\n");
 }
 
 

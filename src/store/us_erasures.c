@@ -1,0 +1,927 @@
+
+/*
+ * Erasures.  See us_erasures.h, and us_erased.c for their list.
+ *
+ * An erasure is a row of US_AREA_ERASURES, number N the row N - 1.  Its reason
+ * lies in US_AREA_REASONS, one after the other.  A row is written past the last
+ * one and published by head->erasures.  After that only the words of its state
+ * and its counters change, each by one store, so readers take no lock.
+ *
+ *
+ * Operations.  26 has a whole row, of the state that it has then: a replay
+ * makes the row or takes over what is later in it.  27 has entries.  28 deletes
+ * an id for an erasure, and has how many that has deleted.  29 is found in
+ * dumps only: the size of the table, so that it does not grow, which would take
+ * more chunks for a while than the store has that was dumped.  Any of them can
+ * be applied again.
+ */
+
+
+#include "us_store_private.h"
+#include "us_erasures.h"
+#include "us_shard.h"
+
+
+/* URLs that are put on the list and deleted in one hold of the lock */
+#define US_ERASE_GROUP      32
+
+/* ids of one step of a sweep */
+#define US_SWEEP_IDS        256
+
+/* numbers of erasures that are looked at for one of the same key */
+#define US_ERASURE_RECENT   256
+
+/* records that one URL may have: see us_store_others() */
+#define US_ERASE_TWINS      4
+
+
+/* FORMAT: the bytes of US_OP_ERASURE; the reason follows */
+
+typedef struct {
+    uint8_t              key[16];
+    uint64_t             created;
+    uint64_t             done;
+    uint64_t             lifted;
+    uint64_t             listed;
+    uint64_t             deleted;
+    uint64_t             kind;
+} us_erasure_op_t;
+
+_Static_assert(sizeof(us_erasure_op_t) + US_ERASURE_REASON
+               == US_OP_ERASURE_MAX, "an operation has the longest reason");
+
+
+/* the operation that a row is; its bytes lie in buf */
+
+static us_op_t
+us_erasure_op(const us_arena_t *a, uint64_t number,
+    const us_erasure_row_t *row, uint8_t buf[US_OP_ERASURE_MAX])
+{
+    size_t           i, n, len;
+    us_op_t          op;
+    const uint8_t   *p;
+    us_erasure_op_t  head;
+
+    memcpy(head.key, a->head->erased_key, sizeof(head.key));
+    head.created = row->created;
+    head.done = us_acquire(&row->done);
+    head.lifted = us_acquire(&row->lifted);
+    head.listed = us_acquire(&row->listed);
+    head.deleted = us_acquire(&row->deleted);
+    head.kind = row->what & 0xff;
+
+    memcpy(buf, &head, sizeof(head));
+    len = row->what >> 8;
+
+    for (i = 0; i < len; i += n) {
+        p = us_area_piece(a, US_AREA_REASONS, row->reason + i, len - i, &n);
+        memcpy(buf + sizeof(head) + i, p, n);
+    }
+
+    memset(&op, 0, sizeof(us_op_t));
+    op.type = US_OP_ERASURE;
+    op.id = number;
+    op.bytes.data = buf;
+    op.bytes.len = sizeof(head) + len;
+
+    return op;
+}
+
+
+us_op_t
+us_erasure_dump(const us_store_t *s, uint64_t number,
+    uint8_t buf[US_OP_ERASURE_MAX])
+{
+    return us_erasure_op(&s->arena, number,
+                         us_erasure_row(&s->arena, number), buf);
+}
+
+
+/*
+ * Makes the row of op, the next one.  journal: it goes to the ring, where there
+ * is room for it.  -1: the zone has no room.
+ */
+
+static int
+us_erasure_make_locked(us_arena_t *a, const us_op_t *op, uint64_t owner,
+    int journal)
+{
+    size_t             i, n, len;
+    uint8_t           *p;
+    us_head_t         *h;
+    const uint8_t     *reason;
+    us_erasure_op_t    head;
+    us_erasure_row_t  *row;
+
+    h = a->head;
+    memcpy(&head, op->bytes.data, sizeof(head));
+    reason = op->bytes.data + sizeof(head);
+    len = op->bytes.len - sizeof(head);
+
+    if ((op->id * sizeof(us_erasure_row_t)
+         > us_area_bytes(a, US_AREA_ERASURES)
+         && us_arena_grow_locked(a, US_AREA_ERASURES, 1) != 0)
+        || (h->reasons_end + len > us_area_bytes(a, US_AREA_REASONS)
+            && us_arena_grow_locked(a, US_AREA_REASONS, 1) != 0))
+    {
+        return -1;
+    }
+
+    /* nobody looks at either before the commit */
+
+    for (i = 0; i < len; i += n) {
+        p = us_area_piece(a, US_AREA_REASONS, h->reasons_end + i, len - i, &n);
+        memcpy(p, reason + i, n);
+    }
+
+    row = us_erasure_row(a, op->id);
+    row->created = head.created;
+    row->done = head.done;
+    row->lifted = head.lifted;
+    row->listed = head.lifted ? head.listed : 0;
+    row->deleted = head.deleted;
+    row->what = head.kind | len << 8;
+    row->reason = h->reasons_end;
+    row->owner = owner;
+
+    if (h->erasures == 0) {
+        for (i = 0; i < 2; i++) {
+            memcpy(&n, head.key + i * 8, 8);
+            us_intend_locked(a, (uint64_t *) h->erased_key + i, n);
+        }
+    }
+
+    if (journal) {
+        us_ring_put_locked(a, op);
+    }
+
+    us_keys_put_locked(a, US_KEYS_ERASURE, 0, op->id);
+
+    us_intend_locked(a, &h->reasons_end, h->reasons_end + len);
+    us_intend_locked(a, &h->erasures_open,
+                     h->erasures_open + (head.done == 0));
+    us_intend_locked(a, &h->erasures_live,
+                     h->erasures_live + (head.lifted == 0));
+    us_intend_locked(a, &h->erasures, op->id);
+    us_commit_locked(a);
+
+    return 0;
+}
+
+
+/* a row's state becomes a later one: times that are 0 leave it as it is */
+
+static void
+us_erasure_turn_locked(us_arena_t *a, uint64_t number, uint64_t done,
+    uint64_t lifted, int journal)
+{
+    uint8_t            buf[US_OP_ERASURE_MAX];
+    us_op_t            op;
+    us_head_t         *h;
+    us_erasure_row_t  *row, next;
+
+    h = a->head;
+    row = us_erasure_row(a, number);
+    next = *row;
+    next.done = row->done ? row->done : done;
+    next.lifted = row->lifted ? row->lifted : lifted;
+
+    if (journal) {
+        op = us_erasure_op(a, number, &next, buf);
+        us_ring_put_locked(a, &op);
+    }
+
+    if (next.done != row->done) {
+        us_intend_locked(a, &h->erasures_open, h->erasures_open - 1);
+        us_intend_locked(a, &row->done, next.done);
+    }
+
+    if (next.lifted != row->lifted) {
+        us_intend_locked(a, &h->erasures_live, h->erasures_live - 1);
+        us_intend_locked(a, &h->erased_dead, h->erased_dead + row->listed);
+        us_intend_locked(a, &row->lifted, next.lifted);
+    }
+
+    us_commit_locked(a);
+}
+
+
+/* one that was begun with this key, and is in force; 0: there is none */
+
+static uint64_t
+us_erasure_again(us_store_t *s, const us_store_key_t *key)
+{
+    uint64_t  n, last;
+
+    last = us_head(s)->erasures;
+
+    for (n = last; key && n && last - n < US_ERASURE_RECENT; n--) {
+        if (us_erasure_row(&s->arena, n)->lifted == 0
+            && us_keys_has(&s->arena, key->name, US_KEYS_ERASURE, 0, n,
+                           s->now))
+        {
+            return n;
+        }
+    }
+
+    return 0;
+}
+
+
+us_store_status_t
+us_store_erasure_begin(us_store_t *s, us_erasure_kind_t kind, us_str_t reason,
+    const uint8_t random[16], us_process_t owner, const us_store_key_t *key,
+    uint64_t *number, uint64_t *lsn)
+{
+    uint8_t             bytes[US_OP_ERASURE_MAX];
+    us_op_t             op;
+    us_head_t          *h;
+    us_arena_t         *a;
+    us_erasure_op_t     head;
+    us_store_status_t   status;
+
+    a = &s->arena;
+    h = a->head;
+
+    memset(&head, 0, sizeof(head));
+    head.created = s->now ? s->now : 1;
+    head.kind = kind;
+
+    us_store_enter(s);
+
+    memcpy(head.key, h->erasures ? h->erased_key : random, sizeof(head.key));
+    memcpy(bytes, &head, sizeof(head));
+    memcpy(bytes + sizeof(head), reason.data, reason.len);
+
+    memset(&op, 0, sizeof(us_op_t));
+    op.type = US_OP_ERASURE;
+    op.id = h->erasures + 1;
+    op.bytes.data = bytes;
+    op.bytes.len = sizeof(head) + reason.len;
+
+    *number = us_erasure_again(s, key);
+
+    if (*number) {
+        status = US_SEEN;
+
+    } else if (us_store_fenced_locked(s)) {
+        status = US_FENCED;
+
+    } else if (!(h->flags & US_HEAD_ERASES)) {
+        status = US_UNKNOWN;
+
+    } else if (us_keys_turn_locked(a, key ? key->name : 0,
+                                   key ? key->until : 0)
+               != 0
+               || !us_ring_fits(a, us_op_size(&op)))
+    {
+        status = US_BUSY;
+
+    } else {
+        us_bulk_keep_locked(a, 0);
+        status = op.id < US_ERASURES
+                 && us_erasure_make_locked(a, &op, owner, 1) == 0
+                 ? US_NEW : US_FULL;
+        *number = status == US_NEW ? op.id : 0;
+    }
+
+    *lsn = h->published;
+    us_store_leave(s);
+
+    return status;
+}
+
+
+static us_store_status_t
+us_store_erasure_turn(us_store_t *s, uint64_t number, int lift, uint64_t *lsn)
+{
+    uint64_t            now;
+    us_arena_t         *a;
+    us_erasure_row_t   *row;
+    us_store_status_t   status;
+
+    a = &s->arena;
+    now = s->now ? s->now : 1;
+
+    us_store_enter(s);
+
+    if (number == 0 || number > a->head->erasures) {
+        status = US_UNKNOWN;
+        goto done;
+    }
+
+    row = us_erasure_row(a, number);
+    status = US_OK;
+
+    if (lift ? row->lifted : row->done) {
+        /* void */
+
+    } else if (us_store_fenced_locked(s)) {
+        status = US_FENCED;
+
+    } else if (!us_ring_fits(a, US_OP_HEAD_MAX + US_OP_ERASURE_MAX)) {
+        status = US_BUSY;
+
+    } else {
+        us_erasure_turn_locked(a, number, now, lift ? now : 0, 1);
+    }
+
+done:
+
+    *lsn = a->head->published;
+    us_store_leave(s);
+
+    return status;
+}
+
+
+us_store_status_t
+us_store_erasure_done(us_store_t *s, uint64_t number, uint64_t *lsn)
+{
+    return us_store_erasure_turn(s, number, 0, lsn);
+}
+
+
+us_store_status_t
+us_store_erasure_lift(us_store_t *s, uint64_t number, uint64_t *lsn)
+{
+    return us_store_erasure_turn(s, number, 1, lsn);
+}
+
+
+uint64_t
+us_store_erasures(const us_store_t *s)
+{
+    /* acquire: the rows up to this one were written before */
+
+    return us_acquire(&us_head(s)->erasures);
+}
+
+
+int
+us_store_erasure(us_store_t *s, uint64_t number, us_erasure_info_t *info)
+{
+    us_op_t           op;
+    uint8_t           buf[US_OP_ERASURE_MAX];
+    us_erasure_op_t   head;
+
+    if (number == 0 || number > us_store_erasures(s)) {
+        return 0;
+    }
+
+    op = us_erasure_dump(s, number, buf);
+    memcpy(&head, buf, sizeof(head));
+
+    info->number = number;
+    info->kind = (us_erasure_kind_t) head.kind;
+    info->state = head.lifted ? US_ERASURE_LIFTED
+                  : head.done ? US_ERASURE_DONE : US_ERASURE_DELETING;
+    info->created = head.created;
+    info->done = head.done;
+    info->lifted = head.lifted;
+    info->listed = head.listed;
+    info->deleted = head.deleted;
+    info->reason.len = op.bytes.len - sizeof(head);
+    info->reason.data = info->text;
+    memcpy(info->text, buf + sizeof(head), info->reason.len);
+
+    return 1;
+}
+
+
+void
+us_store_allow_erasures(us_store_t *s, int on)
+{
+    us_store_enter(s);
+    us_release(&us_head(s)->flags,
+               us_head(s)->flags | (on ? US_HEAD_ERASES : 0));
+    us_store_leave(s);
+}
+
+
+/* --- what is erased ------------------------------------------------------- */
+
+/* deletes a live id for an erasure: US_OK, US_BUSY, US_FULL */
+
+static us_store_status_t
+us_erase_id_locked(us_store_t *s, uint64_t number, uint64_t id)
+{
+    uint8_t             bytes[2 * US_NUMBER_MAX];
+    us_op_t             op;
+    us_arena_t         *a;
+    us_hashes_t         hashes;
+    us_erasure_row_t   *row;
+
+    a = &s->arena;
+    row = us_erasure_row(a, number);
+
+    memset(&op, 0, sizeof(us_op_t));
+    op.type = US_OP_ERASED_ID;
+    op.id = id;
+    op.bytes.data = bytes;
+    op.bytes.len = us_number_write(bytes, number);
+    op.bytes.len += us_number_write(bytes + op.bytes.len, row->deleted + 1);
+
+    if (!us_ring_fits(a, us_op_size(&op))) {
+        return US_BUSY;
+    }
+
+    us_store_hashes(s, id, &hashes);
+
+    return us_store_forget_locked(s, id, &hashes, &op, &row->deleted);
+}
+
+
+/*
+ * One URL, which is not stored any more afterwards, or US_BUSY or US_FULL.  Two
+ * records may have it: see us_store_others().
+ */
+
+static us_store_status_t
+us_erase_item_locked(us_store_t *s, uint64_t number, us_store_item_t *item,
+    us_erased_hash_t h)
+{
+    unsigned            i;
+    uint64_t            id;
+    us_store_status_t   status;
+
+    if (!us_ring_fits(&s->arena, US_OP_HEAD_MAX + US_ERASED_EACH)) {
+        return US_BUSY;
+    }
+
+    us_bulk_keep_locked(&s->arena, 0);
+
+    h.rest |= number;
+
+    if (us_erased_enter_locked(&s->arena, h, 1) == US_FULL) {
+        return US_FULL;
+    }
+
+    id = US_STORE_NO_ID;
+
+    for (i = 0; i < US_ERASE_TWINS; i++) {
+        us_store_look_locked(s, item);
+
+        if (item->status != US_SEEN) {
+            break;
+        }
+
+        id = id == US_STORE_NO_ID ? item->id : id;
+        status = us_erase_id_locked(s, number, item->id);
+
+        if (status != US_OK) {
+            return status;
+        }
+    }
+
+    item->id = id;
+
+    return US_ERASED;
+}
+
+
+/* US_OK, or why nothing can be erased now */
+
+static us_store_status_t
+us_erase_allowed_locked(us_store_t *s, uint64_t number)
+{
+    return us_store_fenced_locked(s) ? US_FENCED
+           : us_erasure_row(&s->arena, number)->lifted ? US_GONE : US_OK;
+}
+
+
+static us_store_status_t
+us_store_erase_group(us_store_t *s, uint64_t number, us_store_item_t *items,
+    size_t n)
+{
+    size_t              i, moved;
+    us_erased_t         erased[US_ERASE_GROUP];
+    us_store_status_t   status;
+
+again:
+
+    us_store_seen(s, items, n);
+
+    for (i = 0, moved = 0; i < n; i++) {
+        us_erased_item(s, &items[i], &erased[i]);
+        moved += (items[i].status == US_MOVED);
+    }
+
+    if (moved == n) {
+        return US_OK;
+    }
+
+    us_store_enter(s);
+
+    status = us_erase_allowed_locked(s, number);
+
+    if (status == US_OK && us_shard_changed_locked(s)) {
+        us_store_leave(s);
+        goto again;
+    }
+
+    for (i = 0; i < n && status == US_OK; i++) {
+
+        if (items[i].status == US_MOVED) {
+            continue;
+        }
+
+        items[i].status = us_erase_item_locked(s, number, &items[i],
+                                               erased[i].url);
+
+        if (items[i].status != US_ERASED) {
+            status = items[i].status;
+        }
+    }
+
+    us_store_leave(s);
+
+    for (i = status == US_OK || i == 0 ? i : i - 1; i < n; i++) {
+        items[i].status = status;
+    }
+
+    return status;
+}
+
+
+uint64_t
+us_store_erase(us_store_t *s, uint64_t number, us_store_item_t *items,
+    size_t n)
+{
+    size_t             group;
+    us_store_status_t  status;
+
+    for (status = US_OK; n && status == US_OK; n -= group, items += group) {
+        group = n < US_ERASE_GROUP ? n : US_ERASE_GROUP;
+        status = us_store_erase_group(s, number, items, group);
+    }
+
+    while (n--) {
+        items++->status = status;
+    }
+
+    return us_acquire(&us_head(s)->published);
+}
+
+
+us_store_status_t
+us_store_erase_site(us_store_t *s, uint64_t number, us_str_t text,
+    uint64_t *lsn)
+{
+    unsigned            klass;
+    us_erased_hash_t    h;
+    us_store_status_t   status;
+
+    klass = 0;
+    h = us_erased_site(s, us_store_bare(text, &klass));
+    h.rest |= number;
+
+    us_store_enter(s);
+
+    status = us_erase_allowed_locked(s, number);
+
+    if (status == US_OK && us_erasure_row(&s->arena, number)->done) {
+        status = US_GONE;
+
+    } else if (status == US_OK
+               && !us_ring_fits(&s->arena, US_OP_HEAD_MAX + US_ERASED_EACH))
+    {
+        status = US_BUSY;
+
+    } else if (status == US_OK) {
+        us_bulk_keep_locked(&s->arena, 0);
+        status = us_erased_enter_locked(&s->arena, h, 1) == US_FULL ? US_FULL
+                                                                    : US_OK;
+    }
+
+    *lsn = us_head(s)->published;
+    us_store_leave(s);
+
+    return status;
+}
+
+
+/* --- the sweep ------------------------------------------------------------ */
+
+/* whether an erasure is to be completed by whoever comes */
+
+static int
+us_sweep_wanted(const us_store_t *s, uint64_t number)
+{
+    us_erasure_row_t  *row;
+
+    row = us_erasure_row(&s->arena, number);
+
+    return us_acquire(&row->done) == 0
+           && !us_process_alive(us_acquire(&row->owner));
+}
+
+
+int
+us_store_sweep_due(const us_store_t *s)
+{
+    uint64_t  n, open;
+
+    open = us_acquire(&us_head(s)->erasures_open);
+
+    for (n = us_store_erasures(s); n && open; n--) {
+
+        if (us_acquire(&us_erasure_row(&s->arena, n)->done) == 0) {
+            if (us_sweep_wanted(s, n)) {
+                return 1;
+            }
+
+            open--;
+        }
+    }
+
+    return 0;
+}
+
+
+static us_store_status_t
+us_sweep_begin(us_store_t *s, us_sweep_t *sweep)
+{
+    us_head_t     *h;
+    us_process_t   held, self;
+
+    h = us_head(s);
+
+    if (!us_store_sweep_due(s)) {
+        return US_OK;
+    }
+
+    held = us_acquire(&h->sweeper);
+    self = us_process_self();
+
+    if (held != self && us_process_alive(held)) {
+        return US_SEEN;
+    }
+
+    us_store_enter(s);
+
+    if (h->sweeper != held) {
+        us_store_leave(s);
+        return US_SEEN;
+    }
+
+    us_release(&h->sweeper, self);
+
+    /* nothing that is on the list now gets an id from here on */
+
+    sweep->at = 0;
+    sweep->end = h->next_id;
+    sweep->last = h->erasures;
+    sweep->begun = 1;
+    sweep->full = 0;
+
+    us_store_leave(s);
+
+    return US_NEW;
+}
+
+
+void
+us_store_sweep_end(us_store_t *s, us_sweep_t *sweep)
+{
+    if (sweep->begun) {
+        us_release(&us_head(s)->sweeper, 0);
+        sweep->begun = 0;
+    }
+}
+
+
+/* all ids were looked at */
+
+static us_store_status_t
+us_sweep_finish(us_store_t *s, us_sweep_t *sweep)
+{
+    uint64_t            n, lsn;
+    us_store_status_t   status;
+
+    status = sweep->full ? US_FULL : US_OK;
+
+    for (n = 1; n <= sweep->last && status == US_OK; n++) {
+        if (us_sweep_wanted(s, n)) {
+            status = us_store_erasure_done(s, n, &lsn);
+        }
+    }
+
+    if (status != US_BUSY) {
+        us_store_sweep_end(s, sweep);
+    }
+
+    return status == US_OK ? US_NEW : status;
+}
+
+
+us_store_status_t
+us_store_sweep(us_store_t *s, us_sweep_t *sweep)
+{
+    size_t              i, n;
+    uint64_t            id, end, number, ids[US_SWEEP_IDS];
+    unsigned            klass;
+    us_str_t            rest;
+    us_erased_t         erased[US_SWEEP_IDS];
+    us_store_status_t   status;
+
+    if (!sweep->begun) {
+        return us_sweep_begin(s, sweep);
+    }
+
+    if (sweep->at == sweep->end) {
+        return us_sweep_finish(s, sweep);
+    }
+
+    end = sweep->at + US_SWEEP_IDS;
+    end = end < sweep->end ? end : sweep->end;
+
+    for (id = sweep->at, n = 0; id < end; id++) {
+
+        if (us_deleted(&s->arena, id)) {
+            continue;
+        }
+
+        rest = us_store_rest(s, id, s->text, &klass);
+        us_erased_hashes(s, klass, rest, us_erased_spelling(klass),
+                         &erased[n]);
+        ids[n++] = id;
+    }
+
+    us_store_enter(s);
+
+    status = us_store_fenced_locked(s) ? US_FENCED : US_OK;
+
+    for (i = 0; i < n && status == US_OK; i++) {
+        number = us_erased_by_locked(&s->arena, &erased[i]);
+
+        if (number && !us_deleted(&s->arena, ids[i])) {
+            status = us_erase_id_locked(s, number, ids[i]);
+
+            if (status == US_FULL) {
+                sweep->full = 1;
+                status = US_OK;
+            }
+        }
+    }
+
+    us_store_leave(s);
+
+    /* the one that was not deleted is the next again */
+
+    if (status == US_OK) {
+        sweep->at = end;
+
+    } else if (i) {
+        sweep->at = ids[i - 1];
+    }
+
+    return status == US_OK ? US_NEW : status;
+}
+
+
+/* --- replay and dump ------------------------------------------------------ */
+
+/* US_OP_ERASURE */
+
+static int
+us_erasure_replay_row(us_store_t *s, const us_op_t *op)
+{
+    us_head_t         *h;
+    us_arena_t        *a;
+    us_erasure_op_t    head;
+    us_erasure_row_t  *row;
+
+    a = &s->arena;
+    h = a->head;
+
+    if (op->bytes.len < sizeof(head) || op->id == 0 || op->id >= US_ERASURES
+        || op->id > h->erasures + 1)
+    {
+        return US_REPLAY_DAMAGED;
+    }
+
+    memcpy(&head, op->bytes.data, sizeof(head));
+
+    if (head.kind > US_ERASURE_SITE || (head.lifted && head.done == 0)
+        || (h->erasures && memcmp(head.key, h->erased_key,
+                                  sizeof(head.key)) != 0))
+    {
+        return US_REPLAY_DAMAGED;
+    }
+
+    if (op->id > h->erasures) {
+        return us_erasure_make_locked(a, op, 0, 0) == 0 ? 0
+                                                        : US_REPLAY_NO_ROOM;
+    }
+
+    /* a dump may be ahead of the operations that follow it */
+
+    row = us_erasure_row(a, op->id);
+
+    if (head.done == 0) {
+        us_keys_put_locked(a, US_KEYS_ERASURE, 0, op->id);
+    }
+
+    if (head.deleted > row->deleted) {
+        us_intend_locked(a, &row->deleted, head.deleted);
+    }
+
+    if (head.lifted && head.listed > row->listed) {
+        us_intend_locked(a, &row->listed, head.listed);
+    }
+
+    us_erasure_turn_locked(a, op->id, head.done, head.lifted, 0);
+
+    return 0;
+}
+
+
+/* US_OP_ERASED_URLS */
+
+static int
+us_erasure_replay_urls(us_store_t *s, const us_op_t *op)
+{
+    size_t             i;
+    us_arena_t        *a;
+    us_erased_hash_t   h;
+
+    a = &s->arena;
+
+    if (op->bytes.len % US_ERASED_EACH) {
+        return US_REPLAY_DAMAGED;
+    }
+
+    for (i = 0; i < op->bytes.len; i += US_ERASED_EACH) {
+        memcpy(&h, op->bytes.data + i, US_ERASED_EACH);
+
+        if (h.hash == 0 || (h.rest & US_ERASED_SPELLINGS) == 0
+            || us_erased_number(h.rest) == 0
+            || us_erased_number(h.rest) > a->head->erasures)
+        {
+            return US_REPLAY_DAMAGED;
+        }
+
+        /* of a lifted one the row has the number, and nothing is needed */
+
+        if (!us_erased_lifted(a, h.rest)
+            && us_erased_enter_locked(a, h, 0) == US_FULL)
+        {
+            return US_REPLAY_NO_ROOM;
+        }
+    }
+
+    return 0;
+}
+
+
+/* US_OP_ERASED_ID, after the id was deleted */
+
+static int
+us_erasure_replay_id(us_store_t *s, const us_op_t *op)
+{
+    uint64_t           number, n;
+    us_arena_t        *a;
+    const uint8_t     *p, *end;
+    us_erasure_row_t  *row;
+
+    a = &s->arena;
+    p = op->bytes.data;
+    end = p + op->bytes.len;
+
+    if (us_number_read(&p, end, &number) <= 0
+        || us_number_read(&p, end, &n) <= 0
+        || number == 0 || number > a->head->erasures)
+    {
+        return US_REPLAY_DAMAGED;
+    }
+
+    row = us_erasure_row(a, number);
+
+    if (n > row->deleted) {
+        us_intend_locked(a, &row->deleted, n);
+        us_commit_locked(a);
+    }
+
+    return 0;
+}
+
+
+int
+us_erasure_replay(us_store_t *s, const us_op_t *op)
+{
+    switch (op->type) {
+
+    case US_OP_ERASURE:
+        return us_erasure_replay_row(s, op);
+
+    case US_OP_ERASED_URLS:
+        return us_erasure_replay_urls(s, op);
+
+    case US_OP_ERASED_ID:
+        return us_erasure_replay_id(s, op);
+
+    default: /* US_OP_ERASED_TABLE */
+        return us_erased_replay_table(&s->arena, op->id);
+    }
+}

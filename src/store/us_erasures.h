@@ -1,0 +1,125 @@
+
+/*
+ * Erasures: what was erased, when and why, and the list of what must not come
+ * back.  See us_erasures.c for how they lie in the zone.
+ *
+ * An erasure puts URLs on the list and deletes those that are stored, or does
+ * so with all URLs of a site.  What is on the list is not added any more:
+ * us_store_add() answers US_ERASED.  A look-up does not ask the list: the URL
+ * is unseen.  An erasure that is lifted refuses nothing any more; its URLs get
+ * new ids when they are added again.
+ *
+ *     us_store_erasure_begin() --> deleting --+--> done --> lifted
+ *                                    |        |               ^
+ *                                    |        `- us_store_erasure_done()
+ *                                    `------------------------'
+ *
+ * An erasure of URLs has an owner, the process that gives them to
+ * us_store_erase().  One without a living owner, such as one of a site, is
+ * completed by us_store_sweep(), which looks at every id.
+ */
+
+
+#ifndef _US_ERASURES_H_INCLUDED_
+#define _US_ERASURES_H_INCLUDED_
+
+
+#include "us_store.h"
+#include "../us_process.h"
+
+
+#define US_ERASURE_REASON   200       /* bytes */
+
+
+typedef enum {
+    US_ERASURE_URLS = 0,
+    US_ERASURE_SITE
+} us_erasure_kind_t;
+
+
+typedef enum {
+    US_ERASURE_DELETING = 0,
+    US_ERASURE_DONE,
+    US_ERASURE_LIFTED
+} us_erasure_state_t;
+
+
+typedef struct {
+    uint64_t             number;      /* 1, 2, 3, ... */
+    us_erasure_kind_t    kind;
+    us_erasure_state_t   state;
+    uint64_t             created;     /* s since 1970 */
+    uint64_t             done;        /* the same; 0: it is not */
+    uint64_t             lifted;
+    uint64_t             listed;      /* URLs, or sites, on the list */
+    uint64_t             deleted;     /* ids */
+    us_str_t             reason;
+    uint8_t              text[US_ERASURE_REASON];
+} us_erasure_info_t;
+
+
+/* with `on` there may be erasures, from now on */
+void us_store_allow_erasures(us_store_t *s, int on);
+
+/*
+ * Begins one, at the handle's time; `random` is the key of the list's hashes,
+ * if this is the first one.  owner: see above, 0: none.  US_NEW; US_SEEN: it
+ * was begun with this key (or NULL) before; US_FULL, US_BUSY, US_FENCED;
+ * US_UNKNOWN: there must be none.
+ */
+us_store_status_t us_store_erasure_begin(us_store_t *s, us_erasure_kind_t kind,
+    us_str_t reason, const uint8_t random[16], us_process_t owner,
+    const us_store_key_t *key, uint64_t *number, uint64_t *lsn);
+
+/*
+ * Puts URLs on the list and deletes them: US_ERASED, with the id of one that
+ * was stored; US_FULL, US_BUSY, US_FENCED; US_GONE: the erasure is lifted;
+ * US_MOVED, of a shard.  From an item on that is not done all that follow are
+ * not done either: submit those that are busy again.  Returns the LSN that
+ * covers the answers.
+ */
+uint64_t us_store_erase(us_store_t *s, uint64_t number, us_store_item_t *items,
+    size_t n);
+
+/*
+ * Puts a site on the list, in both spellings; text is us_canon_site().  What is
+ * stored of it is for a sweep.  US_OK, or as us_store_erase(); US_GONE also of
+ * an erasure that is done.
+ */
+us_store_status_t us_store_erase_site(us_store_t *s, uint64_t number,
+    us_str_t text, uint64_t *lsn);
+
+/*
+ * All that is to be deleted is; or, the URLs of an erasure may be added again.
+ * US_OK, also if it was so before; US_UNKNOWN, US_BUSY, US_FENCED.
+ */
+us_store_status_t us_store_erasure_done(us_store_t *s, uint64_t number,
+    uint64_t *lsn);
+us_store_status_t us_store_erasure_lift(us_store_t *s, uint64_t number,
+    uint64_t *lsn);
+
+/* the number of the last one, 0: there is none; and what it is; no lock */
+uint64_t us_store_erasures(const us_store_t *s);
+int us_store_erasure(us_store_t *s, uint64_t number, us_erasure_info_t *info);
+
+/*
+ * The sweep: whether there is anything to complete; it is cheap.  A sweep is of
+ * one process, and of a caller that zeroes it.  us_store_sweep() looks at some
+ * hundred ids and deletes those that are on the list.  US_OK: there is nothing
+ * to do; US_NEW: there is more; US_BUSY, US_FENCED: not now; US_SEEN: another
+ * process does it; US_FULL: no room to delete an id, which is passed over.
+ */
+typedef struct {
+    uint64_t             at;          /* the next id */
+    uint64_t             end;
+    uint64_t             last;        /* the erasures up to this number */
+    unsigned             begun:1;
+    unsigned             full:1;      /* some id was not deleted */
+} us_sweep_t;
+
+int us_store_sweep_due(const us_store_t *s);
+us_store_status_t us_store_sweep(us_store_t *s, us_sweep_t *sweep);
+void us_store_sweep_end(us_store_t *s, us_sweep_t *sweep);
+
+
+#endif /* _US_ERASURES_H_INCLUDED_ */
