@@ -1,11 +1,12 @@
 
 /*
  * Models and the room that they need: a ring smaller than a model, a zone
- * that has no room for one, a journal that is late.
+ * that has no room for one, a journal that is late.  From what they are learnt.
  */
 
 
 #include "store_zone.h"
+#include "../../src/codec/us_learn.c"
 #include "zone/us_arena.h"
 #include "us_process.h"
 #include "life/us_trainer.h"
@@ -552,6 +553,115 @@ dumped(void **state)
 }
 
 
+/*
+ * Up to the second model.  Where URLs turn, the last ones have a query that
+ * takes more than what is before it.
+ */
+
+#define SECOND  (1 << 18)
+
+
+static void
+add_second(us_store_t *s, int turn)
+{
+    char             text[64][128], *p;
+    unsigned         i, k;
+    us_store_item_t  items[64];
+
+    zone_seed = 1;
+
+    for (i = 0; i < SECOND; i += 64) {
+
+        for (k = 0; k < 64; k++) {
+            p = text[k];
+            p += sprintf(p, "http://host%u.example/%u-%u", rnd(300),
+                         rnd(100), i + k);
+
+            if (turn && i >= SECOND / 2) {
+                p += sprintf(p, "?list_rank=%016llx",
+                             (unsigned long long) rnd64());
+            }
+
+            items[k] = item(text[k], 0);
+        }
+
+        us_store_add(s, items, 64);
+
+        for (k = 0; k < 64; k++) {
+            assert_int_equal(items[k].status, US_NEW);
+        }
+
+        if (us_store_train_due(s)) {
+            assert_int_equal(us_store_train(s, NULL), 1);
+        }
+    }
+}
+
+
+/*
+ * The second model is the one that is learnt with, or without, the tokens of
+ * the first, from so many records.
+ */
+
+static void
+begins_with(int turn, int tokens, uint64_t sample)
+{
+    zone_t       *z;
+    size_t        len;
+    uint8_t      *text, *core;
+    us_str_t      published;
+    us_train_t    t;
+    us_arena_t    a;
+    us_codec_t   *c;
+    us_sample_t  *samples;
+
+    z = zone_create(32 << 20, 0);
+    add_second(z->store, turn);
+
+    assert_int_equal(us_arena_open(&a, z->mem), 0);
+    c = us_codec_create(&a);
+    assert_non_null(c);
+    us_models_update(&c->models);
+    assert_int_equal(c->models.n, 2);
+    assert_int_equal(c->models.first[1], SECOND);
+
+    memset(&t, 0, sizeof(us_train_t));
+    assert_int_equal(us_learn_sample(&t, c, NULL, sample, &text, &samples), 0);
+    assert_int_equal(t.nsamples, sample);
+
+    t.ntokens = us_learn_models[1].ntokens;
+    t.ncontexts = us_learn_models[1].ncontexts;
+    t.base = tokens ? c->models.tables[0].model : NULL;
+
+    core = us_train(&t, NULL, &len);
+    assert_non_null(core);
+
+    published = us_model_bytes(c->models.tables[1].model);
+    assert_int_equal(published.len, len);
+    assert_memory_equal(published.data, core, len);
+
+    free(core);
+    free(samples);
+    free(text);
+    us_codec_destroy(c);
+    zone_destroy(z);
+}
+
+
+static void
+same_urls(void **state)
+{
+    begins_with(0, 1, 3 << 15);
+}
+
+
+static void
+changed_urls(void **state)
+{
+    begins_with(1, 0, 1 << 17);
+}
+
+
 int
 main(void)
 {
@@ -566,6 +676,8 @@ main(void)
         cmocka_unit_test(dead_trainer),
         cmocka_unit_test(trainer_thread),
         cmocka_unit_test(dumped),
+        cmocka_unit_test(same_urls),
+        cmocka_unit_test(changed_urls),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
