@@ -17,7 +17,8 @@ TRIXIE    := $(shell grep -x VERSION_CODENAME=trixie /etc/os-release)
 PKG_build := gcc make pkg-config libpcre2-dev libssl-dev \
              zlib1g-dev xz-utils curl perl \
              ca-certificates
-PKG_pg    := libpq-dev libxml2 libpam0g liblz4-1 libreadline8 tzdata
+PKG_pg    := libpq-dev libxml2 libicu$(if $(TRIXIE),76,72) libpam0g liblz4-1 \
+             libreadline8 tzdata
 PKG_test  := libcmocka-dev g++ git libhtml-parser-perl zstd cmark-gfm python3 \
              $(PKG_pg)
 PKG_fuzz  := clang libclang-rt-$(if $(TRIXIE),19,14)-dev

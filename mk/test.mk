@@ -201,8 +201,8 @@ define foreign
 	    $(MAKE) --no-print-directory B=$(B)/$(1) DEPS= CC=$(firstword $(2)) \
 	    CFLAGS='-O2 -g -I$(B)/$(1)/libraries/include' \
 	    ASAN='-O1 -g -I$(B)/$(1)/libraries/include $(if $(3),-DHUGE_GB=70)' \
-	    LDFLAGS='-L$(B)/$(1)/libraries/lib' RUN='$(3)' core test-unit \
-	    $(4)
+	    LDFLAGS='-L$(B)/$(1)/libraries/lib' RUN='$(3)' \
+	    $(if $(3),UNIT_SECONDS=3600) core test-unit $(4)
 endef
 
 test-musl: $(B)/generate  ## the command and the unit tests with musl
