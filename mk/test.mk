@@ -8,7 +8,8 @@
 #                   and generated URLs, from which models are learnt meanwhile;
 #                   steps.c: a writer, killed after each of its stores;
 #                   room.c: full zones, restarted in the same SIZE;
-#                   threads.c: threads under ThreadSanitizer
+#                   threads.c: threads under ThreadSanitizer;
+#                   erase.c: records are erased while others are read
 #   t/web/*         what needs a browser, node or Prometheus
 #   t/clients/*     the clients, in each language
 #   t/fault/*.c     a disk that fails, a clock that is set
@@ -94,7 +95,8 @@ $(B)/laws: fuzz/corpus.c fuzz/laws.c $(B)/libus.a
 
 # --- unit tests: a line for each program; its whole output if it fails ---
 
-UNIT_LONG := store_train store_hostile life codec_record codec_model
+UNIT_LONG := store_train store_hostile store_erase life codec_record \
+             codec_model
 UNIT_ALL  := $(sort $(patsubst t/unit/%.c,%,$(wildcard t/unit/*.c)))
 UNIT      := $(addprefix $(B)/unit/,$(UNIT_ALL))
 
@@ -126,7 +128,8 @@ $(B)/unit/%: t/unit/%.c $(B)/asan/libus.a | $(B)/.deps-test
 # --- stress, the model ---------------------------------------------------
 
 STRESS_SECONDS ?= 10
-STRESS         := $(addprefix $(B)/stress/,kill room steps threads claims urls)
+STRESS         := $(addprefix $(B)/stress/,kill room steps threads claims erase \
+                  urls)
 
 $(B)/stress/threads $(B)/stress/claims: $(B)/stress/%: t/stress/%.c \
     $(B)/tsan/libus.a
@@ -143,7 +146,7 @@ $(B)/stress/urls: $(B)/urlstore $(B)/generate
 test-stress: deps         ## kills, threads, full zones (STRESS_SECONDS)
 	$(parallel) $(STRESS)
 	@cd $(B)/stress; for t in "kill $(STRESS_SECONDS)" "room 4 6" steps \
-	    "threads 5" "claims 200"; do \
+	    "threads 5" "claims 200" "erase 3000"; do \
 	    ./$$t >$${t%% *}.log 2>&1 <urls || { cat $${t%% *}.log; exit 1; }; \
 	    echo "stress $$t: $$(tail -1 $${t%% *}.log)"; \
 	done

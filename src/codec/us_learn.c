@@ -147,7 +147,8 @@ us_learn_changed(us_codec_t *c)
 
 /*
  * The sample, without damaged records: one of them must not keep a store from
- * learning for ever.  0, or -1: no memory, or it was cancelled.
+ * learning for ever; and without what is deleted, or was read while others were
+ * erased.  0, or -1: no memory, or it was cancelled.
  */
 
 static int
@@ -155,7 +156,7 @@ us_learn_sample(us_train_t *t, us_codec_t *c, const volatile int *cancel,
     uint64_t most, uint8_t **text, us_sample_t **samples)
 {
     size_t         used, len;
-    uint64_t       id, next;
+    uint64_t       id, next, then;
     uint8_t        buf[US_RECORD_BUFFER];
     us_bits_t      record;
     us_bitin_t     b;
@@ -182,6 +183,12 @@ us_learn_sample(us_train_t *t, us_codec_t *c, const volatile int *cancel,
             return -1;
         }
 
+        then = us_erasing(c->arena);
+
+        if (us_deleted(c->arena, id)) {
+            continue;
+        }
+
         us_log_get(c->arena, id, buf, &record);
 
         if (us_header_read(&c->models, id, &record, &h, &b) == -1) {
@@ -190,7 +197,7 @@ us_learn_sample(us_train_t *t, us_codec_t *c, const volatile int *cancel,
 
         len = us_record_decode(c, id, *text + used);
 
-        if (len == 1) {
+        if (len == 1 || us_erased_since(c->arena, then)) {
             continue;
         }
 

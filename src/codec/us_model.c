@@ -24,12 +24,17 @@
  * which has at least 4 bits.  So the padding is never a whole token: a code
  * that would end beyond the record marks the end of the tokens.
  *
+ * Ones from the first bit on are no record: in the code of headers they are the
+ * last symbol of the longest code, which is the greatest one, and no header has
+ * that.  So an erased record is ones (us_log.c).
+ *
  * Invariants, checked when a model is installed and relied on ever after: every
  * code is complete (the sum of 2^-length is 1) and its longest length is at
  * least 4; symbols of one length ascend, none occurs twice, and none is missing
- * that a writer could need; symbols, contexts and text offsets are in range;
- * the checksum is right.  So no bits, however hostile, lead the decoder
- * out of the model, and any text can be written.
+ * that a writer could need; ones are the greatest symbol of a header; symbols,
+ * contexts and text offsets are in range; the checksum is right.  So no bits,
+ * however hostile, lead the decoder out of the model, and any text can be
+ * written.
  *
  * First in this file what packs runs, and the lengths of codes; then what
  * checks a model and answers what its users ask: texts, contexts, the code of a
@@ -386,7 +391,8 @@ us_model_code_check(const us_model_t *m, unsigned code, const uint16_t *list)
     }
 
     if (code >= m->ncontexts) {
-        return n == limit ? 0 : -1;
+        return n == limit && (code - m->ncontexts != US_CODE_HEAD
+                              || list[n - 1] == limit - 1) ? 0 : -1;
     }
 
     return seen[m->ntokens / 64] >> m->ntokens % 64 & 1 ? 0 : -1;

@@ -31,6 +31,10 @@
  * `number` (US_MODEL_BUILTIN: the built-in one) has coded the rest of the
  * record, a header of its own included.
  *
+ * A record that was erased is ones, which are no header.  If others refer to
+ * it, a stub has what they need of its text (us_log.c), and is read in its
+ * place.  Nothing refers to the id of a deleted URL that did not before.
+ *
  * See us_record_write.c for how a reference is chosen.
  */
 
@@ -132,6 +136,27 @@ us_header_read(us_models_t *ms, uint64_t id, const us_bits_t *record,
     h->kind = US_TAIL;
     h->reference = id - distance;
     h->cut = (unsigned) prefix + US_CUT_MIN;
+
+    return 0;
+}
+
+
+int
+us_stub_read(us_codec_t *c, uint64_t id, us_header_t *h, us_bitin_t *b)
+{
+    us_str_t  text;
+
+    if (!us_log_stub(c->arena, id, &text)) {
+        return -1;
+    }
+
+    h->kind = US_RAW;
+    h->number = US_MODEL_BUILTIN;
+    h->cut = 0;
+
+    b->base = text.data;
+    b->pos = 0;
+    b->end = (uint64_t) text.len * 8;
 
     return 0;
 }
@@ -523,6 +548,22 @@ us_record_text(us_codec_t *c, uint64_t id, uint8_t *text, size_t most)
 }
 
 
+unsigned
+us_record_reference(us_codec_t *c, uint64_t id, uint64_t *reference)
+{
+    us_bitin_t   b;
+    us_header_t  h;
+
+    if (us_record_open(c, id, &h, &b) == -1 || h.kind != US_TAIL) {
+        return 0;
+    }
+
+    *reference = h.reference;
+
+    return h.cut;
+}
+
+
 size_t
 us_record_decode(us_codec_t *c, uint64_t id, uint8_t *text)
 {
@@ -620,7 +661,9 @@ us_walk_step(us_codec_t *c, us_walk_t *w, us_comparison_t *next)
     next->decoder = NULL;
     next->len = 0;
 
-    if (us_header_read(&c->models, w->id, &w->bits, &h, &next->bits) == -1) {
+    if (us_header_read(&c->models, w->id, &w->bits, &h, &next->bits) == -1
+        && us_stub_read(c, w->id, &h, &next->bits) == -1)
+    {
         return -1;
     }
 

@@ -50,6 +50,12 @@ size_t us_record_decode_head(us_codec_t *c, uint64_t id, uint8_t *text,
     size_t most);
 
 /*
+ * The bytes of its text for which it refers to another record, and which that
+ * is; 0: it does not.
+ */
+unsigned us_record_reference(us_codec_t *c, uint64_t id, uint64_t *reference);
+
+/*
  * The class if the record's rest equals this one, else -1, as soon as a byte
  * differs.  A byte before rest can be read.
  */

@@ -180,6 +180,10 @@ struct us_codec_s {
 };
 
 
+/* of an erased record: its stub, as a raw text; 0, or -1: it has none */
+int us_stub_read(us_codec_t *c, uint64_t id, us_header_t *h, us_bitin_t *b);
+
+
 /* reads a record's header; 0, or -1: it is damaged */
 
 static inline int
@@ -190,7 +194,8 @@ us_record_open(us_codec_t *c, uint64_t id, us_header_t *h, us_bitin_t *b)
     us_log_get(c->arena, id, c->buf, &record);
     us_guess_learn(&c->guess, c->arena, id);
 
-    return us_header_read(&c->models, id, &record, h, b);
+    return us_header_read(&c->models, id, &record, h, b) == 0
+           ? 0 : us_stub_read(c, id, h, b);
 }
 
 

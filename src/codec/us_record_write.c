@@ -43,6 +43,9 @@
 
 #define US_CANDIDATES     2           /* records that are looked at */
 
+/* choices that are made again because records were erased meanwhile */
+#define US_CHOICE_RETRIES 4
+
 /* these, the seat before, and no reference */
 #define US_CHOICES        (US_CANDIDATES + 2)
 
@@ -162,7 +165,7 @@ us_reference_choice(us_codec_t *c, size_t same, uint64_t reference,
  * Adds record `tried` to the choices of a record that is going to be number id,
  * if their common prefix is worth it: the reference is the link of its chain
  * that supplies the last of these bytes itself.  Returns the bytes; 0: it is
- * none.
+ * none, or deleted.
  */
 
 static size_t
@@ -188,6 +191,14 @@ us_reference_record(us_codec_t *c, uint64_t tried, size_t len, uint64_t id,
 
     for (k = 0; k + 1 < chain.n && chain.links[k].header.cut >= same; k++) {
         /* void */
+    }
+
+    /* what is deleted is going to be erased: one before it will do */
+
+    while (us_deleted(c->arena, chain.links[k].id)) {
+        if (k-- == 0) {
+            return 0;
+        }
     }
 
     choice->seat = US_SEAT_NONE;
@@ -410,8 +421,8 @@ void
 us_record_encode(us_codec_t *c, unsigned seat, unsigned klass, us_str_t rest)
 {
     size_t        len;
-    unsigned      n;
-    uint64_t      next;
+    unsigned      n, tries;
+    uint64_t      next, then;
     us_seat_t    *s;
     us_choice_t   choices[US_CHOICES];
 
@@ -438,7 +449,17 @@ us_record_encode(us_codec_t *c, unsigned seat, unsigned klass, us_str_t rest)
 
     next = us_acquire(&c->arena->head->next_id);
 
-    n = us_references(c, s, seat, len, next, choices);
+    /* a common prefix with nonsense would be another text: rather none */
+
+    for (tries = 0, n = 1; tries < US_CHOICE_RETRIES; tries++, n = 1) {
+        then = us_erasing(c->arena);
+        n = us_references(c, s, seat, len, next, choices);
+
+        if (!us_erased_since(c->arena, then)) {
+            break;
+        }
+    }
+
     us_record_tail(c, s, c->own, len, choices, n);
 
     c->last = seat;
@@ -491,6 +512,13 @@ us_record_emit_locked(us_codec_t *c, unsigned seat, uint64_t id,
         if (!ref->added || ref->klass != s->klass) {
             us_record_encode_locked(c, seat, s->klass, s->rest);
         }
+
+    } else if (s->header.kind == US_TAIL
+               && us_deleted(c->arena, s->header.reference))
+    {
+        /* it was deleted since: an erasure has seen who refers to it */
+
+        us_record_encode_locked(c, seat, s->klass, s->rest);
     }
 
     o.p = c->bits;
@@ -553,7 +581,7 @@ us_record_replayed(us_codec_t *c, uint64_t id, const uint8_t *text, size_t len)
     us_header_t   h;
     us_prefix_t   p[US_PREFIXES];
 
-    if (us_record_open(c, id, &h, &b) == 0) {
+    if (!us_deleted(c->arena, id) && us_record_open(c, id, &h, &b) == 0) {
         n = us_prefixes(c->arena, text, len, US_CUT_MAX, p);
         us_prefix_put_locked(c->arena, p, n, h.cut, id);
     }

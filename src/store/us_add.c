@@ -102,6 +102,14 @@ us_store_put(us_store_t *s, us_store_item_t *item, unsigned seat, int moved)
         return;
     }
 
+    if (sl->site_first != US_STORE_NO_ID
+        && us_deleted(a, sl->site_first))
+    {
+        /* it may have been erased since, as the last URL of the site */
+
+        sl->site_first = US_STORE_NO_ID;
+    }
+
     if (sl->site_first == US_STORE_NO_ID) {
 
         /*

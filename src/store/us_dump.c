@@ -222,30 +222,67 @@ us_dump_models(us_store_t *s, us_dump_t *d, uint64_t models, uint64_t id,
 }
 
 
+/* copies a record to s->bits, and its stub, if it has one, to s->text */
+
+static void
+us_dump_copy(us_store_t *s, uint64_t id, us_op_t *add, us_op_t *erased)
+{
+    uint8_t    buf[US_RECORD_BUFFER];
+    us_bits_t  b;
+    us_str_t   stub;
+
+    us_log_get(&s->arena, id, buf, &b);
+
+    add->units = b.units;
+    add->bytes.len = us_bits_copy(&b, s->bits);
+    erased->bytes.len = 0;
+
+    if (us_bits_erased(&b) && us_log_stub(&s->arena, id, &stub)
+        && stub.len <= US_STUB_MAX)
+    {
+        erased->bytes.len = stub.len;
+        memcpy(s->text, stub.data, stub.len);
+    }
+}
+
+
+/*
+ * A record may have been erased since the LSN, even be deleted since: the
+ * operations that follow do it once more.
+ */
+
 static void
 us_dump_adds(us_store_t *s, us_dump_t *d, uint64_t n, uint64_t models)
 {
-    uint8_t    buf[US_RECORD_BUFFER];
-    us_op_t    op;
-    unsigned   number;
-    uint64_t   id;
-    us_bits_t  b;
+    us_op_t       op, erased;
+    unsigned      number;
+    uint64_t      id;
+    us_reading_t  r;
 
     memset(&op, 0, sizeof(us_op_t));
+    memset(&erased, 0, sizeof(us_op_t));
+    op.type = US_OP_ADD;
+    op.bytes.data = s->bits;
+    erased.type = US_OP_ERASED;
+    erased.bytes.data = s->text;
     number = 0;
 
     for (id = 0; id < n && !d->failed; id++) {
 
         us_dump_models(s, d, models, id, &number);
 
-        us_log_get(&s->arena, id, buf, &b);
+        memset(&r, 0, sizeof(us_reading_t));
 
-        op.type = US_OP_ADD;
-        op.units = b.units;
-        op.bytes.data = s->bits;
-        op.bytes.len = us_bits_copy(&b, s->bits);
+        while (us_store_reading(s, &r)) {
+            us_dump_copy(s, id, &op, &erased);
+        }
 
         us_dump_op(d, &op);
+
+        if (erased.bytes.len) {
+            erased.id = id;
+            us_dump_op(d, &erased);
+        }
     }
 
     /* models that no record of the dump has: what follows the LSN may */

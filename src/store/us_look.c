@@ -6,7 +6,9 @@
  * A reader uses only ids below next_id, which is the last word of an add's
  * commit.  If a writer has replaced or split the leaf meanwhile, a URL that was
  * not found may be in the store all the same.  Then the reader starts again,
- * and after some attempts it looks up under the lock (us_index_stale()).
+ * and after some attempts it looks up under the lock (us_index_stale()).  The
+ * same goes for a reader that has met records which were being erased
+ * (us_log.c): neither what it found nor what it did not find counts.
  */
 
 
@@ -26,6 +28,34 @@
 
 /* look-ups before the one whose candidate is read: its words are asked for */
 #define US_LOOK_ASK        8
+
+
+size_t
+us_store_decode(us_store_t *s, uint64_t id, uint8_t *text, size_t most)
+{
+    size_t        len;
+    us_reading_t  r = { 0, 0 };
+
+    len = 0;
+
+    while (us_store_reading(s, &r)) {
+        len = us_record_decode_head(s->codec, id, text, most);
+    }
+
+    return len;
+}
+
+
+int
+us_store_is_erased(const us_store_t *s, uint64_t id)
+{
+    uint8_t    buf[US_RECORD_BUFFER];
+    us_bits_t  record;
+
+    us_log_get(&s->arena, id, buf, &record);
+
+    return us_bits_erased(&record);
+}
 
 
 void
@@ -179,13 +209,25 @@ us_store_look_locked(us_store_t *s, us_store_item_t *item)
 static void
 us_store_look_alone(us_store_t *s, us_store_item_t *item)
 {
+    int         found;
     unsigned    i;
+    uint64_t    then;
     us_probe_t  p;
 
     for (i = 0; i < US_LOOK_RETRIES; i++) {
+        then = us_erasing(&s->arena);
         us_index_start(&s->arena, &p, item->hash);
+        found = us_store_confirm(s, &p, item);
 
-        if (us_store_confirm(s, &p, item)) {
+        if (us_erased_since(&s->arena, then)) {
+
+            /* the spelling may be that of another URL */
+
+            us_store_item_split(item);
+            continue;
+        }
+
+        if (found) {
             return;
         }
 
@@ -321,8 +363,12 @@ us_store_try(us_store_t *s, us_look_t **looks, unsigned n)
 static void
 us_store_seen_group(us_store_t *s, us_look_t *looks, unsigned n)
 {
+    int         erased;
     unsigned    i, nopen;
+    uint64_t    then;
     us_look_t  *l, *open[US_STORE_GROUP];
+
+    then = us_erasing(&s->arena);
 
     for (i = 0; i < n + US_LOOK_SCAN; i++) {
 
@@ -349,11 +395,19 @@ us_store_seen_group(us_store_t *s, us_look_t *looks, unsigned n)
         nopen = us_store_try(s, open, nopen);
     }
 
+    erased = us_erased_since(&s->arena, then);
+
     for (i = 0; i < n; i++) {
-        if (looks[i].item->status == US_UNSEEN
-            && us_index_stale(&s->arena, &looks[i].probe))
+        l = &looks[i];
+
+        if (erased) {
+            us_store_item_split(l->item);
+            us_store_look_alone(s, l->item);
+
+        } else if (l->item->status == US_UNSEEN
+                   && us_index_stale(&s->arena, &l->probe))
         {
-            us_store_look_alone(s, looks[i].item);
+            us_store_look_alone(s, l->item);
         }
     }
 }
@@ -500,9 +554,7 @@ us_store_site_look(us_store_t *s, us_probe_t *p, const us_sought_t *site,
 
         /* the class, "www.", and one byte more, which ends a site */
 
-        rest.len = us_record_decode_head(s->codec, id, s->text,
-                                         site->text.len + 6)
-                   - 1;
+        rest.len = us_store_decode(s, id, s->text, site->text.len + 6) - 1;
         rest.data = s->text + 1;
         klass = s->text[0];
         rest = us_site(us_store_bare(rest, &klass));
@@ -577,7 +629,10 @@ us_store_site_key(us_store_t *s, us_hot_key_t *key, const us_sought_t *site)
 }
 
 
-/* a site's first URL is that for ever, even when it has been deleted */
+/*
+ * A site's first URL is that for ever, even when it has been deleted; but not
+ * when it was erased, and no other URL of the site was left.
+ */
 
 int
 us_store_site_recall(us_store_t *s, const us_sought_t *site,
@@ -592,7 +647,9 @@ us_store_site_recall(us_store_t *s, const us_sought_t *site,
 
     us_store_site_key(s, &key, site);
 
-    if (!us_hot_find(s->hot, &key, &out->first, &klass)) {
+    if (!us_hot_find(s->hot, &key, &out->first, &klass)
+        || us_deleted(&s->arena, out->first))
+    {
         return 0;
     }
 
@@ -796,6 +853,12 @@ us_store_text(us_store_t *s, uint64_t id, uint8_t *buf, size_t *len)
     us_record_expect(s->codec, id);
     rest = us_store_rest(s, id, s->text, &klass);
 
+    /* what is left of it is no URL; a record that is whole now was so before */
+
+    if (us_deleted(&s->arena, id) && us_store_is_erased(s, id)) {
+        return US_DELETED;
+    }
+
     if (rest.len == 0 || rest.len > US_REST_MAX) {
         return US_DAMAGED;
     }
@@ -815,7 +878,7 @@ us_store_merged(us_store_t *s, uint64_t id)
         return -1;
     }
 
-    rest.len = us_record_decode_head(s->codec, id, s->text, 6) - 1;
+    rest.len = us_store_decode(s, id, s->text, 6) - 1;
     rest.data = s->text + 1;
 
     return s->text[0] & US_SPELLING_WWW ? 1 : us_has_www(rest) ? 0 : -1;

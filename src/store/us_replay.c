@@ -12,6 +12,10 @@
  *                 16,384 at once,                   when there are enough,
  *                 on both cores                     or no more
  *
+ * A record that is erased is needed before, if it was not merged yet, or if it
+ * was deleted since.  So all is merged then; which is once for a pass, as its
+ * ids were given and deleted before it (us_erase.c).
+ *
  * When the zone turns out to be too small, no further operation is applied to
  * it.  If nobody has looked at the store yet, what it has is moved to private
  * memory of twice the size, where the replay goes on, perhaps from there to
@@ -111,6 +115,7 @@ struct us_replay_s {
     uint64_t            image;        /* of these, by an image */
     uint64_t            cached;       /* ids from here on go to the cache */
     unsigned            reading:1;    /* its leaves */
+    unsigned            forget:1;     /* sites met may have no URL any more */
     uint64_t            ahead;        /* ids below were deleted beforehand */
     uint64_t            expect;
     uint8_t            *cache;        /* to be restored */
@@ -427,6 +432,7 @@ us_replay_site(us_replay_side_t *side, uint64_t id, unsigned klass,
 static int
 us_replay_hash_piece(us_store_t *s, unsigned t, size_t i)
 {
+    int           deleted;
     uint64_t      id, end, first;
     unsigned      klass;
     us_str_t      rest;
@@ -442,6 +448,13 @@ us_replay_hash_piece(us_store_t *s, unsigned t, size_t i)
     for ( /* void */ ; id < end; id++) {
         first = US_STORE_NO_ID;
         rest = us_store_rest(s, id, s->url, &klass);
+        deleted = us_deleted(&s->arena, id);
+
+        /* what is left of an erased record may end within its site */
+
+        if (deleted && us_site(rest).len == rest.len) {
+            rest.len = 0;
+        }
 
         /* a damaged record keeps its id, but no look-up finds it */
 
@@ -451,7 +464,7 @@ us_replay_hash_piece(us_store_t *s, unsigned t, size_t i)
             return -1;
         }
 
-        if (rest.len && !us_deleted(&s->arena, id)
+        if (rest.len && !deleted
             && us_bulk_put(r->bulk, t, us_store_hash(s, klass, rest), id,
                            US_BULK_URL)
                != 0)
@@ -465,6 +478,18 @@ us_replay_hash_piece(us_store_t *s, unsigned t, size_t i)
     }
 
     return 0;
+}
+
+
+static void
+us_replay_forget_sites(us_replay_t *r)
+{
+    unsigned  t;
+
+    for (t = 0; t < US_BULK_THREADS && r->sides[t].store; t++) {
+        memset(r->sides[t].sites, 0,
+               US_REPLAY_SITES * sizeof(us_replay_site_t));
+    }
 }
 
 
@@ -482,6 +507,11 @@ us_replay_hash(us_store_t *s)
 
     if (next <= r->hashed) {
         return 0;
+    }
+
+    if (r->forget) {
+        us_replay_forget_sites(r);
+        r->forget = 0;
     }
 
     if (r->first == NULL && (us_head(s)->flags & US_HEAD_SITES)) {
@@ -840,16 +870,14 @@ us_replay_merge(us_store_t *s, int last)
         rc = us_replay_count(s);
     }
 
-    for (t = 0; t < US_BULK_THREADS && r->sides[t].store; t++) {
+    if (h->flags & US_HEAD_SITES) {
 
-        if (h->flags & US_HEAD_SITES) {
+        /* ids that stand for others did so in this merge only */
 
-            /* ids that stand for others did so in this merge only */
+        us_replay_forget_sites(r);
 
-            memset(r->sides[t].sites, 0,
-                   US_REPLAY_SITES * sizeof(us_replay_site_t));
-
-        } else {
+    } else {
+        for (t = 0; t < US_BULK_THREADS; t++) {
             us_release(&h->sites, h->sites + r->sides[t].found);
         }
     }
@@ -922,6 +950,20 @@ us_replay_add(us_store_t *s, const us_op_t *op)
     r = s->replay;
     id = h->next_id;
 
+    /* not after an add: a stub may follow it, which is read in its place */
+
+    if (r->bulk && id >= r->hashed + US_REPLAY_BATCH) {
+        rc = us_replay_hash(s);
+
+        if (rc == 0 && us_replay_enough(s)) {
+            rc = us_replay_merge(s, 0);
+        }
+
+        if (rc != 0) {
+            return rc;
+        }
+    }
+
     /* readers of bits may load 8 bytes past the end */
 
     memcpy(s->bits, op->bytes.data, op->bytes.len);
@@ -943,19 +985,8 @@ us_replay_add(us_store_t *s, const us_op_t *op)
     us_intend_locked(a, &h->next_id, id + 1);
     us_commit_locked(a);
 
-    if (h->flags & US_HEAD_LOOKUP) {
+    if ((h->flags & US_HEAD_LOOKUP) || r->bulk) {
         return 0;
-    }
-
-    if (r->bulk) {
-
-        if (h->next_id < r->hashed + US_REPLAY_BATCH) {
-            return 0;
-        }
-
-        rc = us_replay_hash(s);
-
-        return rc == 0 && us_replay_enough(s) ? us_replay_merge(s, 0) : rc;
     }
 
     /* a damaged record keeps its id, but no look-up finds it */
@@ -1017,6 +1048,52 @@ us_replay_delete(us_store_t *s, uint64_t id)
 
     return r->ngone % US_REPLAY_BATCH == 0 && us_replay_enough(s)
            ? us_replay_merge(s, 0) : 0;
+}
+
+
+/* a dump has the record erased already */
+
+static int
+us_replay_erased(us_store_t *s, const us_op_t *op)
+{
+    int           rc, erased;
+    uint64_t      id;
+    us_str_t      stub;
+    us_replay_t  *r;
+
+    r = s->replay;
+    id = op->id;
+    rc = us_replay_delete(s, id);
+
+    if (rc != 0) {
+        return rc;
+    }
+
+    erased = us_store_is_erased(s, id);
+
+    if (r->bulk && !erased
+        && (id >= r->merged
+            || (r->gone && r->gone[id / 64] >> id % 64 & 1)))
+    {
+        rc = us_replay_merge(s, 0);
+
+        if (rc != 0) {
+            return rc;
+        }
+    }
+
+    (void) us_log_stub(&s->arena, id, &stub);
+
+    if (erased && stub.len == op->bytes.len
+        && (stub.len == 0 || memcmp(stub.data, op->bytes.data, stub.len) == 0))
+    {
+        return 0;
+    }
+
+    r->forget = 1;
+
+    return us_store_erase_locked(s, id, op->bytes, NULL) == US_OK
+           ? 0 : US_REPLAY_NO_ROOM;
 }
 
 
@@ -1540,6 +1617,9 @@ us_replay_op(us_store_t *s, const us_op_t *op)
 
     case US_OP_DELETE:
         return us_replay_delete(s, op->id);
+
+    case US_OP_ERASED:
+        return us_replay_erased(s, op);
 
     case US_OP_MARK:
     case US_OP_UNMARK:

@@ -43,6 +43,8 @@
  *              (us_keys_entry_t); bits 0: those that live until then are
  *              forgotten
  *
+ *   0 25       erase: number of the id, of bytes, the first bytes of its text,
+ *              which other records need; it is deleted, too, if it is not yet
  *   0 26       an erasure (us_erasures.c): its number, number of bytes, its row
  *              and its reason; or what has become of it
  *   0 27       the list of what was erased: number of words, entries of 2 words
@@ -60,11 +62,12 @@
  *
  * Its 12 follows the adds: only those after the dump are claimed at that time.
  * 12 to 14 and 17 are of stores with claims, 15 is of shards, 18 to 20 are of
- * stores that know keys, 26 to 29 of those that may have erasures.  A directory
+ * stores that know keys, 25 to 29 of those that may have erasures.  A directory
  * that can have any says so in its manifest, of version 2 to 7, which programs
  * before them refuse (us_manifest.h).
  *
- * The deletes come first: their ids are those of adds that follow.
+ * The deletes come first: their ids are those of adds that follow.  The record
+ * of an erased id is ones; if bytes of its text stay, 25 follows it.
  *
  * The ring holds the bytes [written, published) of the stream, byte n at
  * n % size:
@@ -91,7 +94,8 @@ typedef struct {
     unsigned          mark:1;         /* a byte */
     unsigned          id:1;           /* a number */
     unsigned          unit;           /* a number of pieces of that size, and */
-    uint32_t          max;            /* they: at most so many */
+    uint32_t          max;            /* they: at most so many; at least 1, */
+    unsigned          none:1;         /* or none */
 } us_op_form_t;
 
 
@@ -120,6 +124,7 @@ static const us_op_form_t  us_op_forms[] = {
     [US_OP_SET_DROP] = { .id = 1 },
     [US_OP_SET_IN] = { .id = 1, .unit = 1, .max = US_OP_RUNS_MAX },
     [US_OP_SET_OUT] = { .id = 1, .unit = 1, .max = US_OP_RUNS_MAX },
+    [US_OP_ERASED] = { .id = 1, .unit = 1, .max = US_STUB_MAX, .none = 1 },
     [US_OP_ERASURE] = { .id = 1, .unit = 1, .max = US_OP_ERASURE_MAX },
     [US_OP_ERASED_URLS] = { .unit = 8, .max = US_OP_ERASED_MAX },
     [US_OP_ERASED_ID] = { .id = 1, .unit = 1, .max = 2 * US_NUMBER_MAX },
@@ -285,7 +290,7 @@ us_op_parse(const uint8_t *p, size_t len, us_op_t *op)
             return rc;
         }
 
-        if (n == 0 || n > f->max) {
+        if ((n == 0 && !f->none) || n > f->max) {
             return -1;
         }
 

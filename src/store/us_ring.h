@@ -51,6 +51,7 @@ typedef enum {
     US_OP_SET_DROP = 22,              /* id: its number */
     US_OP_SET_IN = 23,                /* id: its number; bytes: runs of ids */
     US_OP_SET_OUT = 24,
+    US_OP_ERASED = 25,                /* bytes: of its text, what stays */
     US_OP_ERASURE = 26,               /* id: its number; bytes: its row */
     US_OP_ERASED_URLS = 27,           /* bytes: entries of 2 words */
     US_OP_ERASED_ID = 28,             /* to be deleted; bytes: number, count */

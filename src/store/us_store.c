@@ -13,6 +13,7 @@
  *     us_erased   the list of what must not come back
  *     us_erasures what was erased
  *     us_shard    of a cluster: what a shard owns
+ *     us_erase    deleted URLs: their bytes
  *     us_ring     operations for the journal
  *     us_hot      what this process has looked up last
  *
@@ -441,6 +442,7 @@ static const us_store_part_t  us_store_area_parts[US_AREAS] = {
     [US_AREA_CLAIMS] = US_PART_CLAIMS,
     [US_AREA_MAPS] = US_PART_MAPS,
     [US_AREA_DELETED] = US_PART_DELETED,
+    [US_AREA_STUBS] = US_PART_DELETED,
     [US_AREA_SETS] = US_PART_SETS,
     [US_AREA_MEMBERS] = US_PART_SETS,
     [US_AREA_ERASURES] = US_PART_ERASURES,

@@ -29,7 +29,8 @@
  *  - Processes are recorded by pid and start time.  All that share a mapping
  *    must share a pid namespace.
  *  - Only a set that is dropped gives memory back.  A deleted URL keeps its
- *    bytes, as other records may refer to them.
+ *    bytes, as other records may refer to them, until it is erased
+ *    (us_erase.h); then it keeps its room.
  *  - All processes must have the same US_LAYOUT (us_arena.h); us_store_open()
  *    refuses any other.
  *  - 64-bit little-endian machines only.
@@ -348,7 +349,7 @@ int us_store_item_same(const us_store_item_t *item);
 us_store_status_t us_store_get(us_store_t *s, uint64_t id, uint8_t *buf,
     size_t *len);
 
-/* the same of an id that may be deleted, if its record can still be read */
+/* the same of an id that may be deleted, but whose record is not erased yet */
 us_store_status_t us_store_text(us_store_t *s, uint64_t id, uint8_t *buf,
     size_t *len);
 
@@ -529,7 +530,7 @@ typedef enum {
     US_PART_SITES,
     US_PART_CLAIMS,
     US_PART_MAPS,
-    US_PART_DELETED,
+    US_PART_DELETED,                  /* and where stubs of erased ids are */
     US_PART_SETS,
     US_PART_ERASURES,
     US_PARTS

@@ -10,6 +10,7 @@
  *     us_erased.c   the list of what must not come back
  *     us_erasures.c what was erased
  *     us_shard.c    the map of a shard: what it may answer
+ *     us_erase.c    records of deleted URLs, erased
  *     us_replay.c   operations from a journal or a dump
  *     us_dump.c     a store as such operations
  */
@@ -171,6 +172,15 @@ typedef struct {
 
 /* us_look.c */
 
+/*
+ * The text of a record, or its first `most` bytes, as us_record_decode_head();
+ * never what is read of one that is being erased.  Also under the lock.
+ */
+size_t us_store_decode(us_store_t *s, uint64_t id, uint8_t *text, size_t most);
+
+/* whether its bits are ones: others may need what is decoded then */
+int us_store_is_erased(const us_store_t *s, uint64_t id);
+
 /* one look-up; the caller holds the lock */
 void us_store_look_locked(us_store_t *s, us_store_item_t *item);
 
@@ -286,6 +296,14 @@ void us_store_pick_locked(us_store_t *s, us_store_item_t *items, size_t n,
  * s->set; there is room in the ring.
  */
 void us_store_put_locked(us_store_t *s, us_store_item_t *items, size_t n);
+
+/*
+ * us_erase.c: under the lock: erases the record of a deleted id; `text`, the
+ * first bytes of its text, stay.  op: for the journal, or NULL.  US_OK or
+ * US_FULL.
+ */
+us_store_status_t us_store_erase_locked(us_store_t *s, uint64_t id,
+    us_str_t text, const us_op_t *op);
 
 /*
  * us_shard.c: a shard's.  What looked-up items are answered under the map.
@@ -422,6 +440,7 @@ us_store_enter(us_store_t *s)
 
     us_arena_enter(&s->arena);
     us_index_enter(&s->arena);
+    us_log_enter_locked(&s->arena);
 }
 
 
@@ -429,6 +448,47 @@ static inline void
 us_store_leave(us_store_t *s)
 {
     s->lock.unlock(s->lock.data);
+}
+
+
+/*
+ * Reads records, again if some were erased meanwhile, in the end under the
+ * lock.  A caller that has the lock reads once, as nothing changes.
+ *
+ *     us_reading_t  r = { 0, 0 };
+ *
+ *     while (us_store_reading(s, &r)) {
+ *         ... reads; what it reads counts when the loop has ended
+ *     }
+ */
+
+#define US_READ_RETRIES    8
+
+typedef struct {
+    unsigned          reads;
+    uint64_t          then;
+} us_reading_t;
+
+
+static inline int
+us_store_reading(us_store_t *s, us_reading_t *r)
+{
+    if (r->reads > US_READ_RETRIES) {
+        us_store_leave(s);
+        return 0;
+    }
+
+    if (r->reads && !us_erased_since(&s->arena, r->then)) {
+        return 0;
+    }
+
+    if (r->reads++ == US_READ_RETRIES) {
+        us_store_enter(s);
+    }
+
+    r->then = us_erasing(&s->arena);
+
+    return 1;
 }
 
 
@@ -469,7 +529,7 @@ us_store_rest(us_store_t *s, uint64_t id, uint8_t *text, unsigned *klass)
 {
     us_str_t  rest;
 
-    rest.len = us_record_decode(s->codec, id, text) - 1;
+    rest.len = us_store_decode(s, id, text, US_URL_MAX + 1) - 1;
     rest.data = text + 1;
     *klass = text[0];
 

@@ -59,7 +59,7 @@
 #include "../us_atomic.h"
 
 
-#define US_LAYOUT       12
+#define US_LAYOUT       13
 #define US_MAGIC        0x00524f54534c5255ULL     /* "URLSTOR" */
 #define US_BYTE_ORDER   0x01020304
 
@@ -86,6 +86,7 @@ typedef enum {
     US_AREA_CLAIMS,                   /* sparse, too: see us_claims.c */
     US_AREA_MAPS,                     /* of a shard: two, see us_shard.c */
     US_AREA_DELETED,                  /* sparse: a bit for an id */
+    US_AREA_STUBS,                    /* sparse: a word for 64: see us_log.c */
     US_AREA_SETS,                     /* a row for a set: see us_sets.c */
     US_AREA_MEMBERS,                  /* its "directory" is by chunk */
     US_AREA_ERASURES,                 /* a row for each: see us_erasures.c */
@@ -141,6 +142,10 @@ typedef struct {
     uint64_t           revisit;       /* claims: seconds of a unit; 0: none */
     uint64_t           shard;         /* its number and 1; 0: it is none */
 
+    /* read by everybody; it changes twice with each record that is erased */
+
+    uint64_t           erasing;       /* odd: bits of records are changing */
+
     uint64_t           norm_len;
     uint8_t            norm[US_STORE_NORM_LEN];
     uint8_t            mark_len[US_STORE_MARKS];
@@ -170,6 +175,7 @@ typedef struct {
 
     uint64_t           log_end  __attribute__((aligned(64)));  /* 4 bits each */
     uint64_t           long_end;      /* bytes in US_AREA_LONG */
+    uint64_t           erasing_id;    /* while `erasing` is odd */
     uint64_t           chunks_low;    /* chunks from here on are taken */
     uint64_t           spare;         /* the first one given back, or 0 */
     uint64_t           nspare;
@@ -459,6 +465,34 @@ static inline uint64_t
 us_area_bytes(const us_arena_t *a, us_area_id_t id)
 {
     return us_relaxed(&a->head->area[id].n) << a->chunk_shift;
+}
+
+
+/*
+ * Whether records were being erased while some were read: see us_log.c.
+ *
+ *     then = us_erasing(a);
+ *     ... reads records ...
+ *     us_erased_since(a, then)       1: what was read may be of no record
+ */
+
+static inline uint64_t
+us_erasing(const us_arena_t *a)
+{
+    /* acquire: no bit is read before */
+
+    return us_acquire(&a->head->erasing);
+}
+
+
+static inline int
+us_erased_since(const us_arena_t *a, uint64_t then)
+{
+    /* a reader that has met a bit that was changed sees that the word was */
+
+    us_fence();
+
+    return us_relaxed(&a->head->erasing) != then || (then & 1);
 }
 
 

@@ -23,10 +23,42 @@
  *                238 units the record's first bits, 1 unit unused
  *              and the rest of the record in the long area
  *
- * A record is immutable from its publication (next_id) on.  Two places are
- * written again when later records come: the byte that a record shares with the
- * next one, and the line.  A reader uses only the bits of its own record there,
- * which do not change.
+ * A record is immutable from its publication (next_id) on, until it is erased.
+ * Two places are written again when later records come: the byte that a record
+ * shares with the next one, and the line.  A reader uses only the bits of its
+ * own record there, which do not change.
+ *
+ *
+ * Erasing.  The URL of a deleted id must be gone, but other records may refer
+ * to its record for the first bytes of their texts.
+ *
+ *   log       |rec 0|111111111|rec 2|rec 3     |...    as many units as before
+ *
+ *   US_AREA_STUBS  | ... | word of 64 ids | ...       for ids 64 n .. 64 n + 63
+ *                           |
+ *   long area          ...| stub of id 64 n + 1 |--> another one of the 64
+ *                         | "example.com/a/" |
+ *
+ * The record becomes ones, its part in the long area too; only the link to that
+ * part stays.  Ones are no record (us_model.c), so a reader that finds them
+ * looks for a stub, which has the bytes as they are.  Others pay nothing.
+ *
+ * FORMAT of a stub, in one chunk: 64 bits (bits 0-39 position of the next one
+ * and 1, or 0; 40-45 id % 64; 46-63 bytes), then the bytes.  Of several stubs
+ * of an id the first one counts; the others were longer, and are ones now.
+ *
+ * A kill.  One commit publishes the new stub and makes `erasing` odd for
+ * `erasing_id`.  Then the bits are set to ones, then `erasing` is made even.
+ * Setting bits twice does no harm: the next process that takes the lock and
+ * finds an odd number sets them all once more (us_log_enter_locked()).
+ *
+ * A reader without the lock may read bits while they change.  What it makes of
+ * them is bounded, as of any bits, but it may be wrong about a record that
+ * refers to the erased one: a false miss, another text, even a false hit, if
+ * the URL that was asked for is what the nonsense says.  So a reader notes
+ * `erasing` before it reads records, and compares it afterwards, before it uses
+ * anything: if it has changed, or was odd, the reader reads again; after some
+ * attempts under the lock.  Bits change while the word is odd, and never else.
  */
 
 
@@ -36,6 +68,8 @@
 
 #define US_LONG_LINK     16           /* units */
 #define US_LONG_POS      (((uint64_t) 1 << 40) - 1)
+
+#define US_STUB_HEAD     8            /* bytes */
 
 
 /*
@@ -72,6 +106,15 @@ us_log_sum(const uint64_t *line, unsigned n)
 }
 
 
+/* in units from the start of the zone */
+
+static inline uint64_t
+us_log_position(const us_arena_t *a, const us_bits_t *record)
+{
+    return (uint64_t) (record->data - a->base) * 2 + record->bit / 4;
+}
+
+
 static inline uint8_t *
 us_log_byte(uint64_t *line, uint64_t id)
 {
@@ -93,12 +136,17 @@ us_long_rest(uint32_t units)
 static void
 us_long_read(const us_arena_t *a, uint64_t pos, uint8_t *p, size_t n)
 {
-    size_t          piece;
+    size_t          i, piece;
     const uint8_t  *from;
 
     for ( /* void */ ; n; n -= piece, pos += piece, p += piece) {
         from = us_area_piece(a, US_AREA_LONG, pos, n, &piece);
-        memcpy(p, from, piece);
+
+        /* in words, as all bits that may be erased meanwhile; p has slack */
+
+        for (i = 0; i < piece; i += 8) {
+            us_store64(p + i, us_load64(from + i));
+        }
     }
 }
 
@@ -315,4 +363,247 @@ us_log_append_locked(us_arena_t *a, uint32_t units)
     }
 
     us_intend_locked(a, &h->log_end, h->log_end + units);
+}
+
+
+/* sets so many units, from a position in units from the zone's start on */
+
+static void
+us_units_erase(us_arena_t *a, uint64_t pos, uint64_t units)
+{
+    uint64_t  n, ones, *word;
+
+    for ( /* void */ ; units; units -= n, pos += n) {
+        n = 16 - pos % 16;
+        n = n < units ? n : units;
+        ones = UINT64_MAX >> (64 - 4 * n) << pos % 16 * 4;
+        word = (uint64_t *) (a->base + pos / 16 * 8);
+
+        /*
+         * Release: `erasing` was made odd before; a reader that sees a one
+         * here sees that, too.  Bits of other records stay as they are.
+         */
+
+        us_release(word, us_relaxed(word) | ones);
+    }
+}
+
+
+static inline uint64_t *
+us_stub_word(const us_arena_t *a, uint64_t id)
+{
+    return (uint64_t *) us_sparse_at(a, US_AREA_STUBS,
+                                     id / 64 * sizeof(uint64_t));
+}
+
+
+/* where a stub of so many bytes would be: not across chunks */
+
+static uint64_t
+us_stub_place(const us_arena_t *a, size_t len)
+{
+    uint64_t  at, left;
+
+    at = a->head->long_end;
+    left = ((uint64_t) 1 << a->chunk_shift)
+           - (at & (((uint64_t) 1 << a->chunk_shift) - 1));
+
+    return left < US_STUB_HEAD + len ? at + left : at;
+}
+
+
+/*
+ * The stub of id at *at, or the next one that it has in the list; *at is the
+ * one after it then.  0: there is none.
+ */
+
+static uint8_t *
+us_stub_next(const us_arena_t *a, uint64_t id, uint64_t *at, size_t *len)
+{
+    uint8_t   *p;
+    uint64_t   head;
+
+    while (*at) {
+        p = us_area_at(a, US_AREA_LONG, *at - 1);
+        head = us_load64(p);
+        *at = head & US_LONG_POS;
+
+        if ((head >> 40 & 63) == id % 64) {
+            *len = head >> 46;
+            return p + US_STUB_HEAD;
+        }
+    }
+
+    return NULL;
+}
+
+
+int
+us_log_stub(const us_arena_t *a, uint64_t id, us_str_t *text)
+{
+    uint64_t  at, *word;
+
+    word = us_stub_word(a, id);
+
+    /* acquire: the stubs of the list were written before */
+
+    at = word ? us_acquire(word) : 0;
+    text->len = 0;
+    text->data = us_stub_next(a, id, &at, &text->len);
+
+    return text->len != 0;
+}
+
+
+int
+us_log_erase_reserve_locked(us_arena_t *a, uint64_t id, size_t len)
+{
+    uint64_t  end;
+    us_str_t  was;
+
+    /* an empty one is written in place of another only */
+
+    if (len == 0 && !us_log_stub(a, id, &was)) {
+        return 0;
+    }
+
+    end = us_stub_place(a, len) + US_STUB_HEAD + len;
+
+    if (len > US_STUB_MAX || end > US_LONG_POS) {
+        return -1;
+    }
+
+    while (us_area_bytes(a, US_AREA_LONG) < end) {
+        if (us_arena_grow_locked(a, US_AREA_LONG, 1) != 0) {
+            return -1;
+        }
+    }
+
+    return us_arena_allot_locked(a, US_AREA_STUBS,
+                                 id / 64 * sizeof(uint64_t)
+                                 >> a->chunk_shift);
+}
+
+
+void
+us_log_erase_locked(us_arena_t *a, uint64_t id, us_str_t text)
+{
+    uint8_t    *p;
+    uint64_t    at, *word;
+    us_str_t    was;
+    us_head_t  *h;
+
+    h = a->head;
+
+    if (text.len || us_log_stub(a, id, &was)) {
+        at = us_stub_place(a, text.len);
+        word = us_stub_word(a, id);
+        p = us_area_at(a, US_AREA_LONG, at);
+
+        if (at != h->long_end) {
+            memset(us_area_at(a, US_AREA_LONG, h->long_end), 0,
+                   at - h->long_end);
+        }
+
+        us_store64(p, us_relaxed(word) | id % 64 << 40
+                      | (uint64_t) text.len << 46);
+        memcpy(p + US_STUB_HEAD, text.data, text.len);
+
+        us_intend_locked(a, word, at + 1);
+        us_intend_locked(a, &h->long_end, at + US_STUB_HEAD + text.len);
+    }
+
+    us_intend_locked(a, &h->erasing_id, id);
+    us_intend_locked(a, &h->erasing, h->erasing + 1);
+}
+
+
+void
+us_log_erase_bits_locked(us_arena_t *a)
+{
+    size_t      len, piece;
+    uint8_t    *p;
+    uint64_t    id, at, link, pos, n, *word;
+    us_bits_t   record;
+
+    id = a->head->erasing_id;
+
+    if (us_log_find(a, id, &record)) {
+        us_units_erase(a, us_log_position(a, &record), record.units);
+
+    } else {
+        link = us_bits(&record, 0, 32) | us_bits(&record, 32, 32) << 32;
+        pos = link & US_LONG_POS;
+
+        for (n = us_unit_bytes(link >> 40); n; n -= piece, pos += piece) {
+            p = us_area_piece(a, US_AREA_LONG, pos, n, &piece);
+            us_units_erase(a, (uint64_t) (p - a->base) * 2, piece * 2);
+        }
+
+        us_units_erase(a, us_log_position(a, &record) + US_LONG_LINK,
+                       US_LONG_HEAD);
+    }
+
+    word = us_stub_word(a, id);
+    at = word ? us_relaxed(word) : 0;
+
+    /* the first one counts */
+
+    (void) us_stub_next(a, id, &at, &len);
+
+    while ((p = us_stub_next(a, id, &at, &len)) != NULL) {
+        us_units_erase(a, (uint64_t) (p - a->base) * 2, len * 2);
+    }
+
+    /* release: all bits are ones */
+
+    us_release(&a->head->erasing, a->head->erasing + 1);
+}
+
+
+int
+us_bits_erased(const us_bits_t *record)
+{
+    unsigned  n;
+    uint64_t  at, left;
+
+    left = (uint64_t) record->units * 4;
+
+    for (at = 0; left; left -= n, at += n) {
+        n = left < 56 ? (unsigned) left : 56;
+
+        if (us_bits(record, at, n) != UINT64_MAX >> (64 - n)) {
+            return 0;
+        }
+    }
+
+    return 1;
+}
+
+
+void
+us_log_clear_locked(us_arena_t *a)
+{
+    size_t      n, piece;
+    uint8_t    *p;
+    uint64_t    end;
+    us_head_t  *h;
+
+    h = a->head;
+    end = h->log_end;
+
+    if (end & 1) {
+        a->base[end / 2] &= 0x0f;
+    }
+
+    memset(a->base + (end + 1) / 2, 0, US_LOG_GUARD);
+
+    end = h->long_end;
+    n = us_area_bytes(a, US_AREA_LONG) - end;
+    n = n < US_RECORD_BUFFER ? n : US_RECORD_BUFFER;
+
+    for ( /* void */ ; n; n -= piece, end += piece) {
+        p = us_area_piece(a, US_AREA_LONG, end, n, &piece);
+        memset(p, 0, piece);
+    }
 }

@@ -55,6 +55,40 @@ void us_log_append_locked(us_arena_t *a, uint32_t units);
 size_t us_bits_copy(const us_bits_t *record, uint8_t *buf);
 
 
+/*
+ * Erasing: a record's bits become ones, a stub keeps what others need of its
+ * text.  See us_log.c, also for what readers must do.
+ *
+ * Under the lock, nothing intended: us_log_erase_reserve_locked() makes room
+ * for a stub of len bytes, at most US_STUB_MAX (-1: there is none), and
+ * us_log_erase_locked() intends the erasure.  After the commit,
+ * us_log_enter_locked() does it; whoever takes the lock does so first of all.
+ */
+#define US_STUB_MAX       (US_URL_MAX + 1)
+
+int us_log_erase_reserve_locked(us_arena_t *a, uint64_t id, size_t len);
+void us_log_erase_locked(us_arena_t *a, uint64_t id, us_str_t text);
+void us_log_erase_bits_locked(us_arena_t *a);
+
+static inline void
+us_log_enter_locked(us_arena_t *a)
+{
+    if (us_relaxed(&a->head->erasing) & 1) {
+        us_log_erase_bits_locked(a);
+    }
+}
+
+
+/* whether all bits are ones, as those of no record are */
+int us_bits_erased(const us_bits_t *record);
+
+/* the stub of an erased record: 1, or 0: it has none, or an empty one */
+int us_log_stub(const us_arena_t *a, uint64_t id, us_str_t *text);
+
+/* under the lock: clears what killed writers left past the ends of the log */
+void us_log_clear_locked(us_arena_t *a);
+
+
 static inline uint64_t *
 us_log_line(const us_arena_t *a, uint64_t id)
 {

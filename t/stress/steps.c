@@ -31,6 +31,7 @@
 #include "us_base.h"
 #include "../unit/stream.h"
 #include "map.h"
+#include "store/us_erase.h"
 #include "store/us_index.h"
 #include "../unit/marks.h"
 #include "../unit/members.h"
@@ -309,6 +310,28 @@ static int
 refused_mark(us_store_t *s)
 {
     return !done_mark(s);
+}
+
+
+/* a pass over what is deleted */
+
+static void
+change_pass(us_store_t *s)
+{
+    us_erase_t         *e;
+    us_erase_status_t   rc;
+
+    e = us_erase_create(s, 100);
+
+    do {
+        rc = us_erase_step(e, 1000);
+    } while (rc == US_ERASE_MORE);
+
+    if (rc != US_ERASE_DONE) {
+        fail("a pass has ended with", rc);
+    }
+
+    us_erase_free(e);
 }
 
 
@@ -697,6 +720,85 @@ static int
 done_clock(us_store_t *s)
 {
     return us_store_claimed(s, 1) == 70000;
+}
+
+
+/*
+ * A site that is deleted as a whole, the first ones of others, and those that
+ * the last one of each site refers to.
+ */
+
+static void
+prepare_pass(us_store_t *s)
+{
+    int       was;
+    unsigned  i;
+    uint64_t  lsn;
+
+    gone = ids - 5;
+
+    for (i = 0; i < gone; i++) {
+        if (i / 10 == 1 || i % 10 != 9) {
+            us_store_delete(s, i, &was, &lsn);
+            stream_drain(&journal, s);
+        }
+    }
+}
+
+
+/* a very long one, and one whose text others have */
+
+static void
+prepare_pass_long(us_store_t *s)
+{
+    int       was;
+    uint64_t  lsn;
+
+    gone = 78;
+
+    us_store_delete(s, 77, &was, &lsn);
+    us_store_delete(s, 70, &was, &lsn);
+}
+
+
+/* a pass has ended, and now more is deleted: a stub becomes shorter */
+
+static void
+prepare_pass_more(us_store_t *s)
+{
+    int       was;
+    uint64_t  lsn;
+
+    prepare_pass(s);
+    change_pass(s);
+    us_store_delete(s, 9, &was, &lsn);
+}
+
+
+static int
+done_pass(us_store_t *s)
+{
+    uint8_t    buf[US_RECORD_BUFFER];
+    uint64_t   id;
+    us_bits_t  b;
+
+    for (id = 0; id < gone; id++) {
+        us_log_get(&s->arena, id, buf, &b);
+
+        if (us_store_deleted(s, id) && !us_bits_erased(&b)) {
+            return 0;
+        }
+    }
+
+    return 1;
+}
+
+
+static int
+met_pass(const us_head_t *before, const us_head_t *after)
+{
+    return after->erasing > before->erasing && after->erasing % 2 == 0
+           && after->long_end > before->long_end;
 }
 
 
@@ -1549,6 +1651,14 @@ static const change_t  changes[] = {
       .done = done_delete },
     { "delete", SMALL, .before = 3, .change = change_delete,
       .done = done_delete },
+    { "pass", SMALL, .before = 35, .prepare = prepare_pass,
+      .change = change_pass, .done = done_pass, .met = met_pass },
+    { "pass, very long", SMALL, .before = 100,
+      .prepare = prepare_pass_long, .change = change_pass,
+      .done = done_pass, .met = met_pass },
+    { "pass, shorter stubs", SMALL, .before = 35,
+      .prepare = prepare_pass_more, .change = change_pass,
+      .done = done_pass, .met = met_pass },
     { "mark", SMALL, .before = 100, .change = change_mark,
       .done = done_mark },
     { "add, due", SMALL, .before = 100, .claims = 1, .change = change_due,
@@ -1631,6 +1741,8 @@ static const change_t  changes[] = {
       .done = done_delete, .met = met_copy },
     { "full, next delete", SMALL, .before = FULL, .prepare = prepare_delete,
       .change = change_delete, .done = done_delete, .met = met_copy },
+    { "full, pass", SMALL, .before = FULL, .prepare = prepare_pass_long,
+      .change = change_pass, .done = done_pass, .met = met_pass },
     { "full, mark", SMALL, .before = FULL, .change = change_mark,
       .done = done_mark, .met = met_full },
     { "no chunk, delete", SMALL, .before = FULL, .prepare = prepare_no_chunks,

@@ -1,0 +1,1265 @@
+
+/*
+ * Erased records: nothing of them is left but what remaining URLs need, all
+ * other URLs answer as before, and a replay makes the same store.
+ *
+ * What must be left of an erased record is computed here once more, from the
+ * headers of the live records and from the hosts of the live URLs.
+ */
+
+
+#include "store_zone.h"
+#include "corpus.h"
+#include "same.h"
+#include "stream.h"
+#include "codec/us_record_private.h"
+#include "store/us_erase.h"
+#include "store/us_store_private.h"
+
+#define ZONE       ((size_t) 24 << 20)
+#define RING       ((size_t) 1 << 20)
+#define LINES      6000
+#define GENERATED  4000
+#define MADE       3000
+#define MOST       60000
+
+#define KEPT       16                 /* bytes of a record's bits */
+#define PIECE      12                 /* of a text */
+
+
+/* a URL by its id */
+
+typedef struct {
+    char        *url;
+    uint8_t      text[US_TEXT_BUFFER];
+    size_t       len;                 /* of text: class and rest */
+    size_t       host;                /* bytes of text, and one more */
+    int          again;               /* its URL was added once more */
+    uint8_t      bits[KEPT];          /* of the record, from a byte on */
+    size_t       nbits;               /* bytes of it */
+} known_t;
+
+
+static known_t   *known;
+static unsigned   nknown;
+static stream_t   journal;
+
+
+/* every kind of URL: real ones, chains up to the limit, very long ones */
+
+static void
+made(unsigned i, char *url)
+{
+    size_t    n;
+    unsigned  k;
+
+    switch (i % 10) {
+
+    case 0:
+    case 1:
+        n = sprintf(url, "https://deep%u.test/", i / 500);
+
+        for (k = 0; k < i % 500 / 60; k++) {
+            n += sprintf(url + n, "level-%u-of-%u/", k, i / 500);
+        }
+
+        sprintf(url + n, "%u", i);
+        break;
+
+    case 2:
+        n = sprintf(url, "http://long.test/%u/", i);
+
+        if (i % 100 == 2) {
+            for (k = 0; k < 60 + i % 700; k++) {
+                n += sprintf(url + n, "%x", rnd(1u << 31));
+            }
+        }
+
+        break;
+
+    case 3:
+        sprintf(url, "http://www.s%u.test/Name-%u/", i / 30, i);
+        break;
+
+    case 4:
+        sprintf(url, "http://host-that-has-a-url-by-itself-%u.test/", i);
+        break;
+
+    default:
+        sprintf(url, "http://s%u.test/people/Some-Name-%u/photos?of=%u",
+                i / 50, i / 20, i);
+    }
+}
+
+
+/* remembers what a new id has, as a reader of records sees it */
+
+static void
+remember(zone_t *z, const char *url)
+{
+    known_t    *k;
+    uint8_t     buf[US_RECORD_BUFFER];
+    unsigned    klass;
+    us_str_t    rest;
+    us_bits_t   b;
+
+    assert_true(nknown < MOST);
+
+    k = &known[nknown];
+    memset(k, 0, sizeof(known_t));
+    k->url = strdup(url);
+    k->len = us_record_decode(z->store->codec, nknown, k->text);
+
+    klass = k->text[0];
+    rest = (us_str_t) { k->len - 1, k->text + 1 };
+    rest = us_store_bare(rest, &klass);
+    k->host = (size_t) (rest.data - k->text) + us_site(rest).len + 1;
+
+    us_log_get(&z->store->arena, nknown, buf, &b);
+    k->nbits = b.units / 2 - (b.bit != 0);
+    k->nbits = k->nbits < KEPT ? k->nbits : KEPT;
+    memcpy(k->bits, b.data + (b.bit != 0), k->nbits);
+
+    nknown++;
+}
+
+
+static void
+drain(zone_t *z)
+{
+    if (us_head(z->store)->ring_size) {
+        stream_drain(&journal, z->store);
+    }
+}
+
+
+static void
+put(zone_t *z, const char *url)
+{
+    us_store_item_t  it;
+
+    it = add(z->store, url);
+    drain(z);
+
+    if (it.status == US_NEW) {
+        assert_int_equal(it.id, nknown);
+        remember(z, url);
+
+    } else {
+        assert_int_equal(it.status, US_SEEN);
+    }
+}
+
+
+static void
+model(zone_t *z)
+{
+    if (us_store_train_due(z->store)) {
+        assert_int_equal(us_store_train(z->store, NULL), 1);
+        drain(z);
+    }
+}
+
+
+static zone_t *
+fill(unsigned lines, unsigned generated, int ring, int sites)
+{
+    FILE      *f;
+    size_t     n;
+    zone_t    *z;
+    unsigned   i;
+    static char  line[US_URL_MAX + 16];
+
+    zone_seed = 7;
+    nknown = 0;
+    journal.len = 0;
+    zone_conf.sites = sites;
+    z = zone_create(ZONE, ring ? RING : 0);
+    zone_conf.sites = 0;
+
+    f = corpus_open("reddit_submissions", lines, generated);
+
+    for (i = 0; fgets(line, sizeof(line), f); i++) {
+        n = strcspn(line, "\n");
+        line[n] = '\0';
+
+        if (n < US_URL_MAX && strncmp(line, "http", 4) == 0
+            && strpbrk(line, "^\"<> `{}") == NULL)
+        {
+            put(z, line);
+            model(z);
+        }
+    }
+
+    corpus_close(f);
+
+    for (i = 0; i < MADE; i++) {
+        made(i, line);
+        put(z, line);
+    }
+
+    model(z);
+
+    return z;
+}
+
+
+static void
+forget(void)
+{
+    while (nknown) {
+        free(known[--nknown].url);
+    }
+}
+
+
+static void
+gone(zone_t *z, uint64_t id)
+{
+    int        was;
+    uint64_t   lsn;
+
+    assert_int_equal(us_store_delete(z->store, id, &was, &lsn), US_OK);
+    drain(z);
+}
+
+
+/* a pass; *f is what it did */
+
+static us_erase_status_t
+erase(zone_t *z, size_t most, unsigned step, us_erase_figures_t *f)
+{
+    us_erase_t         *e;
+    us_erase_status_t   rc;
+
+    e = us_erase_create(z->store, most);
+    assert_non_null(e);
+
+    do {
+        rc = us_erase_step(e, step);
+        drain(z);
+    } while (rc == US_ERASE_MORE || rc == US_ERASE_BUSY);
+
+    *f = *us_erase_figures(e);
+    us_erase_free(e);
+
+    return rc;
+}
+
+
+/* what a live record refers to; 0: none */
+
+static unsigned
+refers(us_store_t *s, uint64_t id, uint64_t *ref)
+{
+    return us_record_reference(s->codec, id, ref);
+}
+
+
+static int
+host_cmp(const void *one, const void *two)
+{
+    const known_t  *a, *b;
+    int             rc;
+    size_t          n;
+
+    a = *(known_t *const *) one;
+    b = *(known_t *const *) two;
+    n = (a->host < b->host ? a->host : b->host) - 1;
+    rc = memcmp(a->text + 1, b->text + 1, n - 1);
+    rc = rc ? rc : (a->host > b->host) - (a->host < b->host);
+
+    return rc ? rc : (a > b) - (a < b);
+}
+
+
+/* the bytes of each deleted id that must be left */
+
+static void
+needs(us_store_t *s, unsigned *need)
+{
+    unsigned    i, k, cut;
+    uint64_t    ref;
+    known_t   **all, *first, *live;
+
+    memset(need, 0, nknown * sizeof(unsigned));
+
+    for (i = 0; i < nknown; i++) {
+        if (us_store_deleted(s, i)) {
+            continue;
+        }
+
+        cut = refers(s, i, &ref);
+
+        if (cut && us_store_deleted(s, ref) && cut > need[ref]) {
+            need[ref] = cut;
+        }
+    }
+
+    /* the first one of a site of which others are left */
+
+    all = malloc(nknown * sizeof(known_t *));
+    assert_non_null(all);
+
+    for (i = 0; i < nknown; i++) {
+        all[i] = &known[i];
+    }
+
+    qsort(all, nknown, sizeof(known_t *), host_cmp);
+
+    for (i = 0; i < nknown; i = k) {
+        first = NULL;
+        live = NULL;
+
+        for (k = i;
+             k < nknown && all[k]->host == all[i]->host
+             && memcmp(all[k]->text + 1, all[i]->text + 1, all[i]->host - 2)
+                == 0;
+             k++)
+        {
+            if (us_store_first_of_site(s, (uint64_t) (all[k] - known))) {
+                first = all[k];
+            }
+
+            if (!us_store_deleted(s, (uint64_t) (all[k] - known))) {
+                live = all[k];
+            }
+        }
+
+        if (first && live && first != live
+            && us_store_deleted(s, (uint64_t) (first - known))
+            && need[first - known] < first->host)
+        {
+            need[first - known] = (unsigned) first->host;
+        }
+
+        /* whoever has a live URL is found */
+
+        if (live && first == NULL) {
+            fail_msg("no first URL of the site of %s", live->url);
+        }
+    }
+
+    free(all);
+}
+
+
+/* all live URLs answer; what is deleted is erased up to what is needed */
+
+static void
+check(zone_t *z)
+{
+    size_t           len, bytes;
+    uint8_t          buf[US_RECORD_BUFFER], url[US_URL_MAX + 8];
+    unsigned         i, *need, stubs;
+    known_t         *k;
+    us_str_t         stub;
+    us_bits_t        b;
+    us_store_t      *s;
+    us_store_item_t  it;
+
+    s = z->store;
+    need = malloc(nknown * sizeof(unsigned));
+    assert_non_null(need);
+    needs(s, need);
+    stubs = 0;
+    bytes = 0;
+
+    for (i = 0; i < nknown; i++) {
+        k = &known[i];
+        it = lookup(s, k->url);
+        us_log_get(&s->arena, i, buf, &b);
+        (void) us_log_stub(&s->arena, i, &stub);
+
+        if (!us_store_deleted(s, i)) {
+            assert_int_equal(it.status, US_SEEN);
+            assert_int_equal(it.id, i);
+            assert_int_equal(us_store_get(s, i, url, &len), US_OK);
+            assert_string(url, len, k->url);
+            assert_false(us_bits_erased(&b));
+            assert_int_equal(stub.len, 0);
+            continue;
+        }
+
+        if (!k->again) {
+            assert_int_equal(it.status, US_UNSEEN);
+        }
+
+        assert_int_equal(us_store_get(s, i, url, &len), US_DELETED);
+        assert_int_equal(us_store_text(s, i, url, &len), US_DELETED);
+        assert_true(us_bits_erased(&b));
+
+        if (stub.len != need[i]) {
+            fail_msg("stub of %u has %zu bytes of %u: %s", i, stub.len,
+                     need[i], k->url);
+        }
+
+        assert_memory_equal(stub.len ? stub.data : k->text, k->text, stub.len);
+        stubs += stub.len != 0;
+        bytes += stub.len ? stub.len + 8 : 0;
+    }
+
+    if (stubs) {
+        print_message("%u ids, %lu deleted, %u stubs of %.1f bytes\n", nknown,
+                      (unsigned long) us_head(s)->deleted, stubs,
+                      (double) bytes / stubs);
+    }
+
+    free(need);
+}
+
+
+/* whether a live URL has so many bytes anywhere */
+
+static int
+shared(us_store_t *s, const uint8_t *p, size_t len)
+{
+    unsigned  i;
+
+    for (i = 0; i < nknown; i++) {
+        if (!us_store_deleted(s, i)
+            && memmem(known[i].text, known[i].len, p, len))
+        {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
+/*
+ * No bits of erased records are anywhere in the zone: of those that were long
+ * enough to be unlike others.  Nor is a piece of a text that no live URL has,
+ * as it is: at the end of what is left, and at the end of the text.
+ */
+
+static void
+search(zone_t *z)
+{
+    size_t    from;
+    unsigned  i, n, pieces;
+    known_t  *k;
+    us_str_t  stub;
+
+    for (i = 0, n = 0, pieces = 0; i < nknown; i++) {
+        k = &known[i];
+
+        if (!us_store_deleted(z->store, i) || k->again || rnd(8)) {
+            continue;
+        }
+
+        if (k->nbits >= 10) {
+            assert_null(memmem(z->mem, z->size, k->bits, k->nbits));
+            n++;
+        }
+
+        (void) us_log_stub(&z->store->arena, i, &stub);
+
+        for (from = stub.len > PIECE - 1 ? stub.len - (PIECE - 1) : 0;
+             from + PIECE <= k->len;
+             from = from < k->len - PIECE ? k->len - PIECE : k->len)
+        {
+            if (!shared(z->store, k->text + from, PIECE)) {
+                assert_null(memmem(z->mem, z->size, k->text + from, PIECE));
+                pieces++;
+            }
+        }
+    }
+
+    assert_true(n > 20);
+    assert_true(pieces > 50);
+}
+
+
+static void
+apply(us_store_t *s, const stream_t *st)
+{
+    size_t   done, n;
+    ssize_t  rc;
+
+    for (done = 0; done < st->len; done += (size_t) rc) {
+        n = st->len - done < 100000 ? st->len - done : 100000;
+        rc = us_store_apply(s, st->data + done, n);
+        assert_true(rc > 0);
+    }
+
+    assert_int_equal(us_store_settle(s), 0);
+}
+
+
+static zone_t *
+other(zone_t *z, const stream_t *st)
+{
+    zone_t          *o;
+    us_store_conf_t  conf;
+
+    us_store_conf(z->store, &conf);
+    zone_conf.sites = conf.sites;
+    memcpy(zone_conf.hash_key, "another secret!", 15);
+    o = zone_create(ZONE, RING);
+    memcpy(zone_conf.hash_key, "a random secret", 15);
+    zone_conf.sites = 0;
+
+    apply(o->store, st);
+
+    return o;
+}
+
+
+/* the same ids, sites and stubs */
+
+static void
+same(zone_t *a, zone_t *b)
+{
+    unsigned            i;
+    us_str_t            one, two, host;
+    const char         *what;
+    us_store_site_t     sa, sb;
+
+    assert_int_equal(us_store_next_id(a->store), us_store_next_id(b->store));
+    assert_int_equal(us_head(a->store)->deleted, us_head(b->store)->deleted);
+
+    for (i = 0; i < nknown; i++) {
+        what = same_id(a->store, b->store, i);
+
+        if (what) {
+            fail_msg("%s %u: %s", what, i, known[i].url);
+        }
+
+        (void) us_log_stub(&a->store->arena, i, &one);
+        (void) us_log_stub(&b->store->arena, i, &two);
+        assert_int_equal(one.len, two.len);
+
+        host.data = known[i].text + 1;
+        host.len = known[i].host - 2;
+        host = us_store_bare(host, &(unsigned) { 0 });
+
+        memset(&sa, 0, sizeof(us_store_site_t));
+        memset(&sb, 0, sizeof(us_store_site_t));
+
+        if (us_store_site(a->store, host, 1, &sa)
+            != us_store_site(b->store, host, 1, &sb)
+            || sa.first != sb.first || sa.urls != sb.urls
+            || (sa.last != sb.last && !us_store_deleted(a->store, sa.last)))
+        {
+            fail_msg("site of %u, %s: first %lu or %lu, %lu URLs or %lu, "
+                     "last %lu or %lu", i, known[i].url,
+                     (unsigned long) sa.first, (unsigned long) sb.first,
+                     (unsigned long) sa.urls, (unsigned long) sb.urls,
+                     (unsigned long) sa.last, (unsigned long) sb.last);
+        }
+    }
+}
+
+
+/* new URLs refer to nothing that was deleted, and old ones come back */
+
+static void
+go_on(zone_t *z)
+{
+    char       url[US_URL_MAX + 16];
+    unsigned   i, n, before;
+    uint64_t   ref;
+
+    n = nknown;
+
+    for (i = 0; i < n; i += 3) {
+        if (strlen(known[i].url) < 2000) {
+            sprintf(url, "%s%c%u", known[i].url,
+                    strchr(known[i].url, '?') ? '&' : '?', i);
+            put(z, url);
+        }
+    }
+
+    for (i = 1; i < n; i += 7) {
+        if (us_store_deleted(z->store, i)) {
+            before = nknown;
+            put(z, known[i].url);
+            known[i].again = nknown > before;
+        }
+    }
+
+    for (i = n; i < nknown; i++) {
+        if (refers(z->store, i, &ref)) {
+            assert_false(us_store_deleted(z->store, ref));
+        }
+    }
+}
+
+
+/* what is to be deleted: some of all, sites, what others refer to */
+
+static int
+some(us_store_t *s, unsigned i)
+{
+    switch (i / 500 % 5) {
+
+    case 0:
+        return i % 97 == 0;
+
+    case 1:
+        return i % 2;
+
+    case 2:
+        return strstr(known[i].url, "deep") != NULL
+               || strstr(known[i].url, "people") != NULL
+               || strstr(known[i].url, "reddit") != NULL;
+
+    case 3:
+        return i % 10 != 3;
+
+    default:
+        return strlen(known[i].url) > 300 || i % 3 == 0;
+    }
+}
+
+
+static void
+replays(zone_t *z)
+{
+    zone_t    *o;
+    stream_t   dump = { NULL, 0, 0 };
+    uint64_t   lsn;
+
+    assert_int_equal(us_store_dump(z->store, stream_put, &dump, &lsn), 0);
+    o = other(z, &dump);
+    same(z, o);
+    check(o);
+    zone_destroy(o);
+    free(dump.data);
+
+    if (us_head(z->store)->ring_size) {
+        o = other(z, &journal);
+        same(z, o);
+        check(o);
+        zone_destroy(o);
+    }
+}
+
+
+static void
+passes(int ring, int sites, unsigned lines, unsigned generated, size_t most,
+    unsigned step)
+{
+    zone_t              *z;
+    unsigned             i, n;
+    us_erase_figures_t   f;
+
+    z = fill(lines, generated, ring, sites);
+
+    for (i = 0, n = 0; i < nknown; i++) {
+        if (some(z->store, i)) {
+            gone(z, i);
+            n++;
+        }
+    }
+
+    assert_int_equal(erase(z, most, step, &f), US_ERASE_DONE);
+    assert_int_equal(f.erased, n);
+    check(z);
+
+    if (!ring) {
+        search(z);
+    }
+
+    assert_int_equal(erase(z, most, step, &f), US_ERASE_DONE);
+    assert_int_equal(f.erased + f.stubs, 0);
+
+    replays(z);
+    go_on(z);
+    check(z);
+
+    /* some of those that were added, and some that needed stubs */
+
+    for (i = 0; i < nknown; i++) {
+        if (i % 5 == 2 && !us_store_deleted(z->store, i)) {
+            gone(z, i);
+        }
+    }
+
+    assert_int_equal(erase(z, most, step, &f), US_ERASE_DONE);
+    check(z);
+    replays(z);
+
+    /* all */
+
+    for (i = 0; i < nknown; i++) {
+        if (!us_store_deleted(z->store, i)) {
+            gone(z, i);
+        }
+    }
+
+    assert_int_equal(erase(z, most, step, &f), US_ERASE_DONE);
+    check(z);
+    replays(z);
+
+    forget();
+    zone_destroy(z);
+}
+
+
+static void
+erase_all_at_once(void **state)
+{
+    passes(0, 0, LINES, GENERATED, US_ERASE_MOST, 1000000);
+}
+
+
+static void
+erase_in_rounds(void **state)
+{
+    passes(1, 0, LINES, GENERATED, 500, 300);
+}
+
+
+static void
+erase_with_sites(void **state)
+{
+    passes(1, 1, LINES, GENERATED, 3000, 77);
+}
+
+
+static void
+erase_after_models(void **state)
+{
+    passes(1, 0, 10000, 30000, US_ERASE_MOST, 4096);
+}
+
+
+static void
+erase_few(void **state)
+{
+    passes(0, 1, 0, 0, 1, 1);
+}
+
+
+/* ones are no record, however many, of any id, under any model */
+
+static void
+assert_ones(us_store_t *s, uint64_t id)
+{
+    uint8_t       buf[256];
+    unsigned      bit;
+    uint32_t      units;
+    us_bits_t     record;
+    us_bitin_t    b;
+    us_header_t   h;
+
+    memset(buf, 0xff, sizeof(buf));
+
+    for (units = 1; units < 400; units++) {
+        for (bit = 0; bit < 8; bit += 4) {
+            record = (us_bits_t) { buf, bit, units };
+            assert_true(us_bits_erased(&record));
+            assert_int_equal(us_header_read(&s->codec->models, id, &record, &h,
+                                            &b),
+                             -1);
+        }
+    }
+}
+
+
+/* an id is written under the newest model before it: so under each of them */
+
+static void
+ones_are_no_record(void **state)
+{
+    char       url[64];
+    zone_t    *z;
+    unsigned   i;
+
+    z = zone_create(ZONE, 0);
+    assert_ones(z->store, 0);
+
+    for (i = 0; i < 270000 && us_head(z->store)->models < 2; i++) {
+        sprintf(url, "http://s%u.test/a/%u", i % 1000, i);
+        add(z->store, url);
+
+        if (us_store_train_due(z->store)) {
+            assert_int_equal(us_store_train(z->store, NULL), 1);
+            assert_ones(z->store, i + 1);
+        }
+    }
+
+    assert_int_equal(us_head(z->store)->models, 2);
+    assert_ones(z->store, 0);
+    assert_ones(z->store, 100000);
+    assert_ones(z->store, (uint64_t) 1 << 40);
+
+    zone_destroy(z);
+}
+
+
+/* a model that would read ones as another symbol is none */
+
+static void
+ones_of_a_model(void **state)
+{
+    uint8_t      *core;
+    size_t        i, l, n, first;
+    us_str_t      bytes;
+    us_model_t   *m;
+    uint16_t     *symbols, was, *nlen;
+
+    m = us_builtin_create();
+    assert_non_null(m);
+    bytes = us_model_bytes(m);
+    core = malloc(bytes.len);
+    memcpy(core, bytes.data, bytes.len);
+    free(m);
+    m = (us_model_t *) core;
+
+    n = us_model_ncontexts(m) + US_CODE_HEAD;
+    nlen = (uint16_t *) us_model_nlen(m, (unsigned) n);
+    symbols = (uint16_t *) us_model_symbols(m, (unsigned) n);
+
+    us_model_seal(core, bytes.len);
+    assert_non_null(us_model_check(core, bytes.len));
+    assert_int_equal(symbols[US_HEAD_SYMBOLS - 1], US_HEAD_SYMBOLS - 1);
+
+    /* the last symbol of the first length gives its place to the greatest */
+
+    for (l = 1; nlen[l] == 0; l++) { /* void */ }
+
+    first = nlen[l] - 1;
+    was = symbols[first];
+    symbols[first] = US_HEAD_SYMBOLS - 1;
+
+    for (i = US_HEAD_SYMBOLS - 1, l = US_HUFFMAN_MAX; nlen[l] == 0; l--) {
+        /* void */
+    }
+
+    for (n = nlen[l]; n > 1 && symbols[i - 1] > was; n--, i--) {
+        symbols[i] = symbols[i - 1];
+    }
+
+    symbols[i] = was;
+    us_model_seal(core, bytes.len);
+    assert_null(us_model_check(core, bytes.len));
+
+    free(core);
+}
+
+
+/*
+ * A writer was killed while it erased: readers find nothing in between, an
+ * encoder trusts nothing that it reads, and the next one to take the lock ends
+ * it.
+ */
+
+static void
+killed_while_erasing(void **state)
+{
+    int              was;
+    char             url[3][128];
+    size_t           len;
+    zone_t          *z;
+    uint8_t          buf[US_URL_MAX + 8];
+    uint64_t         id, lsn, ref;
+    unsigned         i;
+    us_arena_t      *a;
+    us_codec_t      *c;
+    us_store_t      *s;
+    us_store_item_t  it;
+
+    z = zone_create(ZONE, RING);
+    s = z->store;
+    a = &s->arena;
+
+    for (i = 0; i < 3; i++) {
+        sprintf(url[i], "http://a.test/a-long-way/that-all/of-them/have/%u", i);
+        it = add(s, url[i]);
+        assert_int_equal(it.id, i);
+    }
+
+    assert_true(refers(s, 1, &ref) > 4);
+    assert_int_equal(ref, 0);
+    assert_true(refers(s, 2, &ref) > 4);
+
+    assert_int_equal(us_store_delete(s, 0, &was, &lsn), US_OK);
+    assert_int_equal(us_log_erase_reserve_locked(a, 0, 40), 0);
+    us_record_decode(s->codec, 0, buf);
+    us_log_erase_locked(a, 0, (us_str_t) { 45, buf });
+    us_commit_locked(a);
+    assert_int_equal(a->head->erasing & 1, 1);
+
+    /* nothing that is read now is trusted */
+
+    c = s->codec;
+    us_record_begin(c);
+    us_record_encode(c, 0, 0, us_string("a.test/a-long-way/that-all/of-them/"
+                                        "have/x"));
+    assert_int_not_equal(c->seats[0].header.kind, US_TAIL);
+
+    it = lookup(s, url[1]);
+    assert_int_equal(it.status, US_SEEN);
+    assert_int_equal(a->head->erasing & 1, 0);
+
+    for (id = 1; id < 3; id++) {
+        assert_int_equal(us_store_get(s, id, buf, &len), US_OK);
+        assert_string(buf, len, url[id]);
+    }
+
+    us_record_begin(c);
+    us_record_encode(c, 0, 0, us_string("a.test/a-long-way/that-all/of-them/"
+                                        "have/x"));
+    assert_int_equal(c->seats[0].header.kind, US_TAIL);
+
+    zone_destroy(z);
+}
+
+
+/* a reference that is deleted between choice and add is none */
+
+static void
+deleted_reference(void **state)
+{
+    int              was;
+    zone_t          *z;
+    uint64_t         lsn, ref;
+    us_codec_t      *c;
+    us_bits_t        record;
+    us_bitin_t       b;
+    us_header_t      h;
+    const uint8_t   *bits;
+
+    z = zone_create(ZONE, 0);
+    c = z->store->codec;
+
+    add(z->store, "http://a.test/a-long-way/that-all/of-them/have/0");
+
+    us_record_begin(c);
+    us_record_encode(c, 0, 0, us_string("a.test/a-long-way/that-all/of-them/"
+                                        "have/x"));
+    assert_int_equal(c->seats[0].header.kind, US_TAIL);
+    assert_int_equal(us_store_delete(z->store, 0, &was, &lsn), US_OK);
+
+    record.units = us_record_emit_locked(c, 0, 1, &bits);
+    record.data = bits;
+    record.bit = 0;
+    assert_int_equal(us_header_read(&c->models, 1, &record, &h, &b), 0);
+    assert_int_not_equal(h.kind, US_TAIL);
+
+    /* nor is it chosen: the one before it in the chain is */
+
+    add(z->store, "http://b.test/a-long-way/that-all/of-them/have/0");
+    add(z->store, "http://b.test/a-long-way/that-all/of-them/have/1");
+    add(z->store, "http://b.test/a-long-way/that-all/of-them/have/1/more");
+    assert_true(refers(z->store, 2, &ref) > 4);
+    assert_int_equal(ref, 1);
+    assert_int_equal(us_store_delete(z->store, 1, &was, &lsn), US_OK);
+    add(z->store, "http://b.test/a-long-way/that-all/of-them/haven");
+    assert_true(refers(z->store, 4, &ref) > 4);
+    assert_true(ref > 1);
+
+    zone_destroy(z);
+}
+
+
+/* a dump, while records are erased */
+
+typedef struct {
+    stream_t     out;
+    us_erase_t  *e;
+    zone_t      *z;
+} beside_t;
+
+
+static int
+beside(void *data, const uint8_t *p, size_t len)
+{
+    unsigned   i;
+    beside_t  *b = data;
+
+    for (i = 0; i < 3; i++) {
+        if (us_erase_step(b->e, 400) == US_ERASE_DONE) {
+            us_erase_free(b->e);
+            b->e = us_erase_create(b->z->store, US_ERASE_MOST);
+        }
+
+        /* more of them, of which the dump knows nothing */
+
+        if (nknown > 3 && i == 0) {
+            gone(b->z, rnd(nknown));
+        }
+    }
+
+    drain(b->z);
+
+    return stream_put(&b->out, p, len);
+}
+
+
+static void
+dump_beside(void **state)
+{
+    int                  sites;
+    zone_t              *z, *o;
+    unsigned             i;
+    uint64_t             lsn;
+    beside_t             b;
+    us_erase_figures_t   f;
+
+    for (sites = 0; sites < 2; sites++) {
+        z = fill(LINES, 0, 1, sites);
+
+        for (i = 0; i < nknown; i += 3) {
+            gone(z, i);
+        }
+
+        memset(&b, 0, sizeof(beside_t));
+        b.z = z;
+        b.e = us_erase_create(z->store, US_ERASE_MOST);
+        assert_int_equal(us_store_dump(z->store, beside, &b, &lsn), 0);
+        us_erase_free(b.e);
+
+        assert_int_equal(erase(z, US_ERASE_MOST, 1000, &f), US_ERASE_DONE);
+        check(z);
+
+        /* and all that followed its LSN */
+
+        stream_put(&b.out, journal.data + lsn, journal.len - lsn);
+        o = other(z, &b.out);
+        same(z, o);
+        check(o);
+
+        free(b.out.data);
+        zone_destroy(o);
+        forget();
+        zone_destroy(z);
+    }
+}
+
+
+/* there is no room for stubs: what needs none is erased, all others stay */
+
+static void
+full(void **state)
+{
+    int                  was;
+    char                 url[300];
+    size_t               len;
+    zone_t              *z;
+    uint8_t              buf[US_URL_MAX + 8];
+    uint64_t             low, lsn, ref;
+    unsigned             i;
+    us_head_t           *h;
+    us_erase_figures_t   f;
+
+    z = zone_create(1 << 20, 0);
+    h = us_head(z->store);
+
+    for (i = 0; i < 2000; i++) {
+        sprintf(url, "http://a.test/%s/%u", i % 2 ? "one/of/many" : "", i);
+        add(z->store, url);
+    }
+
+    add(z->store, "http://f.test/");
+
+    /* nobody refers to the first one but the second one, which cannot go */
+
+    add(z->store, "http://f.test/some/way/to/a/page");
+    add(z->store, "http://f.test/some/way/to/another/with/a/long/name");
+    add(z->store, "http://f.test/some/way/to/another/with/a/long/one");
+    assert_true(refers(z->store, 2002, &ref) && ref == 2001);
+    assert_true(refers(z->store, 2003, &ref) && ref == 2002);
+
+    for (i = 0; i < 2003; i += i < 1998 ? 2 : 1) {
+        if (i != 2000) {
+            assert_int_equal(us_store_delete(z->store, i, &was, &lsn), US_OK);
+        }
+    }
+
+    low = h->chunks_low;
+    h->chunks_low = (h->log_end / 2 >> h->chunk_shift) + 1;
+
+    assert_int_equal(erase(z, US_ERASE_MOST, 1000, &f), US_ERASE_FULL);
+    assert_true(f.erased > 100);
+    assert_true(f.erased < 1003);
+    assert_int_equal(f.stubs, 0);
+    assert_int_equal(us_store_get(z->store, 2003, buf, &len), US_OK);
+    assert_string(buf, len,
+                  "http://f.test/some/way/to/another/with/a/long/one");
+
+    for (i = 1; i < 1998; i += 2) {
+        sprintf(url, "http://a.test/%s/%u", i % 2 ? "one/of/many" : "", i);
+        assert_int_equal(us_store_get(z->store, i, buf, &len), US_OK);
+        assert_string(buf, len, url);
+    }
+
+    h->chunks_low = low;
+    i = (unsigned) f.erased;
+    assert_int_equal(erase(z, US_ERASE_MOST, 1000, &f), US_ERASE_DONE);
+    assert_int_equal(i + f.erased, 1003);
+    assert_true(f.stubs > 0);
+    assert_int_equal(us_store_get(z->store, 2003, buf, &len), US_OK);
+    assert_string(buf, len,
+                  "http://f.test/some/way/to/another/with/a/long/one");
+
+    for (i = 1; i < 1998; i += 2) {
+        sprintf(url, "http://a.test/%s/%u", i % 2 ? "one/of/many" : "", i);
+        assert_int_equal(us_store_get(z->store, i, buf, &len), US_OK);
+        assert_string(buf, len, url);
+    }
+
+    zone_destroy(z);
+}
+
+
+/* a small ring, and a fence */
+
+static void
+busy_and_fenced(void **state)
+{
+    int          was;
+    char         url[64];
+    zone_t      *z;
+    unsigned     i;
+    uint64_t     lsn;
+    us_erase_t  *e;
+
+    z = zone_create(ZONE, 4096);
+    journal.len = 0;
+
+    for (i = 0; i < 3000; i++) {
+        sprintf(url, "http://a.test/%u", i);
+        add(z->store, url);
+        us_store_delete(z->store, i, &was, &lsn);
+        drain(z);
+    }
+
+    e = us_erase_create(z->store, US_ERASE_MOST);
+    us_store_fence(z->mem);
+    assert_int_equal(us_erase_step(e, 10000), US_ERASE_MORE);
+    assert_int_equal(us_erase_step(e, 10000), US_ERASE_MORE);
+    assert_int_equal(us_erase_step(e, 10000), US_ERASE_FENCED);
+    assert_int_equal(us_erase_figures(e)->erased, 0);
+
+    us_store_unfence(z->mem);
+    assert_int_equal(us_erase_step(e, 10000), US_ERASE_BUSY);
+    assert_true(us_erase_figures(e)->erased > 0);
+    assert_true(us_erase_figures(e)->erased < 3000);
+    us_erase_free(e);
+
+    zone_destroy(z);
+}
+
+
+/* what a killed writer left past the ends of the log goes, too */
+
+static void
+clears_ends(void **state)
+{
+    uint8_t              bits[US_RECORD_BUFFER];
+    zone_t              *z;
+    uint64_t             long_end;
+    us_arena_t          *a;
+    us_erase_figures_t   f;
+
+    z = zone_create(ZONE, 0);
+    a = &z->store->arena;
+    add(z->store, "http://a.test/");
+
+    memset(bits, 0xaa, sizeof(bits));
+    assert_int_equal(us_log_reserve_locked(a, 1, US_RECORD_MAX * 2), 0);
+    us_log_write_locked(a, 1, bits, US_RECORD_MAX * 2);
+
+    long_end = a->head->long_end;
+    assert_int_equal(*us_area_at(a, US_AREA_LONG, long_end), 0xaa);
+    assert_int_equal(a->base[(a->head->log_end + 1) / 2 + 40], 0xaa);
+
+    assert_int_equal(erase(z, US_ERASE_MOST, 1000, &f), US_ERASE_DONE);
+    memset(bits, 0xaa, 16);
+    assert_null(memmem(z->mem, z->size, bits, 16));
+    assert_int_equal(lookup(z->store, "http://a.test/").status, US_SEEN);
+
+    zone_destroy(z);
+}
+
+
+/*
+ * A site of which nothing is left begins anew; a process that remembers its
+ * first URL does not count that.  Each spelling is a site of its own.
+ */
+
+static void
+site_begins_anew(void **state)
+{
+    zone_t              *z;
+    us_hot_t            *hot;
+    us_store_t          *s;
+    us_store_item_t      it;
+    us_store_site_t      site;
+    us_erase_figures_t   f;
+
+    zone_conf.sites = 1;
+    z = zone_create(ZONE, 0);
+    zone_conf.sites = 0;
+    s = us_store_open(z->mem, &zone_no_lock);
+    hot = us_hot_create(1 << 20);
+    us_store_hot(s, hot, NULL);
+
+    it = add(s, "http://www.a.test/a");
+    assert_int_equal(it.new_site, 1);
+    assert_int_equal(add(s, "http://a.test/b").new_site, 1);
+    assert_int_equal(add(s, "http://www.a.test/c").new_site, 0);
+    assert_int_equal(lookup(s, "http://www.a.test/a").id, 0);
+
+    gone(z, 0);
+    assert_int_equal(erase(z, 10, 10, &f), US_ERASE_DONE);
+    assert_int_equal(f.stubs, 1);
+    assert_int_equal(add(s, "http://www.a.test/d").new_site, 0);
+
+    gone(z, 2);
+    gone(z, 3);
+    assert_int_equal(erase(z, 10, 10, &f), US_ERASE_DONE);
+    assert_int_equal(us_store_site(z->store, us_string("www.a.test"), 0,
+                                   &site),
+                     US_UNKNOWN);
+
+    it = add(s, "http://www.a.test/e");
+    assert_int_equal(it.status, US_NEW);
+    assert_int_equal(it.new_site, 1);
+    assert_int_equal(us_store_site(z->store, us_string("www.a.test"), 0,
+                                   &site),
+                     US_OK);
+    assert_int_equal(site.first, it.id);
+    assert_int_equal(site.urls, 1);
+    assert_int_equal(add(z->store, "http://www.a.test/f").new_site, 0);
+
+    us_store_close(s);
+    us_hot_destroy(hot);
+    zone_destroy(z);
+}
+
+
+int
+main(void)
+{
+    const struct CMUnitTest  tests[] = {
+        cmocka_unit_test(ones_are_no_record),
+        cmocka_unit_test(ones_of_a_model),
+        cmocka_unit_test(killed_while_erasing),
+        cmocka_unit_test(deleted_reference),
+        cmocka_unit_test(full),
+        cmocka_unit_test(busy_and_fenced),
+        cmocka_unit_test(clears_ends),
+        cmocka_unit_test(site_begins_anew),
+        cmocka_unit_test(dump_beside),
+        cmocka_unit_test(erase_few),
+        cmocka_unit_test(erase_all_at_once),
+        cmocka_unit_test(erase_in_rounds),
+        cmocka_unit_test(erase_with_sites),
+        cmocka_unit_test(erase_after_models)
+    };
+
+    int  rc;
+
+    known = calloc(MOST, sizeof(known_t));
+    rc = known ? cmocka_run_group_tests(tests, NULL, NULL) : 1;
+    free(known);
+    free(journal.data);
+
+    return rc;
+}
