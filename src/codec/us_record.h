@@ -34,6 +34,9 @@ typedef struct us_codec_s  us_codec_t;
 us_codec_t *us_codec_create(us_arena_t *a);
 void us_codec_destroy(us_codec_t *c);
 
+/* between two groups: overwrites the texts that it has read and written */
+void us_codec_wipe(us_codec_t *c);
+
 
 /*
  * Reading, without a lock.  id is below an acquired next_id.

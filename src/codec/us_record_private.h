@@ -172,6 +172,7 @@ struct us_codec_s {
 
     uint8_t          *tails;
     size_t            tails_used;
+    size_t            tails_most;     /* that were used so far */
 
     uint8_t           own[US_TEXT_BUFFER];     /* the text being encoded */
     uint8_t           text[US_TEXT_BUFFER + US_DECODE_SLACK];

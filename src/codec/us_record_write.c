@@ -340,10 +340,27 @@ us_references(us_codec_t *c, const us_seat_t *s, unsigned seat, size_t len,
 void
 us_record_begin(us_codec_t *c)
 {
+    if (c->tails_used > c->tails_most) {
+        c->tails_most = c->tails_used;
+    }
+
     c->tails_used = 0;
     c->last = US_SEAT_NONE;
 
     us_models_step(&c->models);
+}
+
+
+void
+us_codec_wipe(us_codec_t *c)
+{
+    us_record_begin(c);
+
+    explicit_bzero(c->tails, c->tails_most);
+    explicit_bzero(c->own, sizeof(c->own));
+    explicit_bzero(c->text, sizeof(c->text));
+    explicit_bzero(c->bits, sizeof(c->bits));
+    explicit_bzero(c->buf, sizeof(c->buf));
 }
 
 

@@ -369,11 +369,13 @@ us_writer_blocks(us_writer_t *w, us_tail_t *next, size_t len, uint64_t durable)
 /*
  * Copies the operations to the end of the buffer, which has room for the
  * blocks' headers before them.  Of more than US_WRITER_MAX bytes only as many
- * are taken, but an operation is never too long.
+ * are taken, but an operation is never too long; and none from w->roll on, as
+ * that one begins a segment.
  */
 
 static int
-us_writer_gather(us_writer_t *w, const us_str_t pieces[2], size_t *len)
+us_writer_gather(us_writer_t *w, uint64_t lsn, const us_str_t pieces[2],
+    size_t *len)
 {
     size_t    n, first, size;
     ssize_t   need;
@@ -394,6 +396,10 @@ us_writer_gather(us_writer_t *w, const us_str_t pieces[2], size_t *len)
 
         n = (need > US_WRITER_MAX && (size_t) need < n) ? (size_t) need
                                                         : US_WRITER_MAX;
+    }
+
+    if (w->roll > lsn && w->roll - lsn < n) {
+        n = w->roll - lsn;
     }
 
     /* a block may hold little more than a half of what it could */
@@ -654,7 +660,7 @@ us_writer_append(us_writer_t *w, us_tail_t *tail, const us_str_t pieces[2],
 
     len = 0;
 
-    if (us_writer_gather(w, pieces, &len) == -1) {
+    if (us_writer_gather(w, tail->lsn, pieces, &len) == -1) {
         return -1;
     }
 
@@ -664,7 +670,9 @@ us_writer_append(us_writer_t *w, us_tail_t *tail, const us_str_t pieces[2],
 
     next = *tail;
 
-    if (next.offset >= w->limit) {
+    if (next.offset >= w->limit
+        || (next.offset && next.segment < w->roll && w->roll <= next.lsn))
+    {
         rc = us_writer_seal(w, &next);
         if (rc != 0) {
             return rc;

@@ -140,6 +140,9 @@ typedef struct {
     us_watermark_t     mark;
     const us_ops_t    *ops;
     uint64_t           limit;         /* of a segment, US_SEGMENT_SIZE */
+    uint64_t           roll;          /* LSN of an operation that begins a
+                                         segment; or of one before the tail:
+                                         the next one does; 0: none */
     uint8_t           *buf;
     size_t             buf_size;
     us_disk_error_t    error;

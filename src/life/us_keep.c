@@ -9,6 +9,11 @@
  * segments before it: deletes, and marks that were set and cleared, are no
  * longer on the disk then.
  *
+ * When records of erased URLs are gone from memory, files have them still: the
+ * segments below the LSN at which that was so, and the snapshot that goes with
+ * them.  The writer begins a segment at this LSN, then a snapshot is taken; an
+ * erasure is done on the disk when no file from before is left.
+ *
  * A scrub reads sealed files from the disk, at most US_SCRUB_RATE bytes a
  * second.  When it finds damage, the data in memory are still whole: a snapshot
  * is taken at once and replaces the damaged file.
@@ -17,6 +22,7 @@
 
 #include "us_job.h"
 #include "../journal/us_dir.h"
+#include "../store/us_erasures.h"
 
 #include <errno.h>
 
@@ -95,6 +101,7 @@ us_policy_due(const us_policy_t *p)
 static int
 us_keep_due(us_life_t *l, uint64_t now)
 {
+    uint64_t          gone;
     us_tail_t         tail;
     us_share_t       *sh;
     us_policy_t       p;
@@ -110,6 +117,13 @@ us_keep_due(us_life_t *l, uint64_t now)
         return 1;
     }
 
+    us_share_tail(sh, &tail);
+    gone = us_store_erased_lsn(l->store);
+
+    if (gone > us_acquire(&sh->snapshot_lsn) && gone <= tail.segment) {
+        return 1;
+    }
+
     if (l->conf.snapshot == 0) {
         return 0;
     }
@@ -120,7 +134,6 @@ us_keep_due(us_life_t *l, uint64_t now)
         return 1;
     }
 
-    us_share_tail(sh, &tail);
     us_store_info(l->store, &info);
 
     p.least = l->conf.snapshot;
@@ -245,6 +258,59 @@ us_snapshot_job(us_job_t *job)
 }
 
 
+/* whether no file is left that begins below an LSN */
+
+static int
+us_erased_files(us_life_t *l, uint64_t lsn)
+{
+    int              clean;
+    us_dir_t         dir;
+    us_manifest_t    m;
+    us_disk_error_t  e;
+
+    if (us_manifest_read(l->dirfd, &m, &e) != US_MANIFEST_OK) {
+        return 0;
+    }
+
+    /* somebody may have read the directory when the snapshot was taken */
+
+    (void) us_snapshot_drop(l->dirfd, &m, 0);
+
+    if (us_dir_read(l->dirfd, &dir, &e) == -1) {
+        return 0;
+    }
+
+    clean = dir.nsegments && dir.segments[0] >= lsn
+            && dir.nsnapshots && dir.snapshots[0] >= lsn;
+
+    us_dir_free(&dir);
+
+    return clean;
+}
+
+
+static void
+us_erased_job(us_job_t *job)
+{
+    uint64_t     lsn;
+    us_life_t   *l;
+    us_share_t  *sh;
+
+    l = job->life;
+    sh = l->sh;
+    lsn = us_acquire(&sh->snapshot_lsn);
+
+    if (us_erased_files(l, lsn)) {
+        us_share_raise(&sh->erased, lsn);
+        us_job_say(job, US_SAY_NOTICE, "no file has erased URLs any more, up "
+                   "to LSN %llu", (unsigned long long) lsn);
+        return;
+    }
+
+    us_release(&sh->erased_next, us_job_now(l) + US_KEEP_GAP);
+}
+
+
 static int
 us_scrub_file(us_life_t *l, us_segment_kind_t kind, uint64_t lsn,
     us_disk_error_t *e)
@@ -357,7 +423,7 @@ us_scrub_job(us_job_t *job)
 void
 us_keep(us_life_t *l)
 {
-    uint64_t     now;
+    uint64_t     now, gone;
     us_share_t  *sh;
 
     sh = l->sh;
@@ -381,6 +447,15 @@ us_keep(us_life_t *l)
 
     if (us_keep_due(l, now)) {
         (void) us_job_start(l, US_ROLE_KEEPER, us_snapshot_job, NULL);
+        return;
+    }
+
+    gone = us_store_erased_lsn(l->store);
+
+    if (gone > us_acquire(&sh->erased) && gone <= us_acquire(&sh->snapshot_lsn)
+        && now >= us_acquire(&sh->erased_next))
+    {
+        (void) us_job_start(l, US_ROLE_KEEPER, us_erased_job, NULL);
         return;
     }
 

@@ -192,6 +192,7 @@ us_member_leave(us_member_t *m)
 {
     us_release(&m->version, 0);
     us_release(&m->deleting, 0);
+    us_release(&m->wiped, 0);
     us_release(&m->process, 0);
 }
 
@@ -240,6 +241,30 @@ us_members_know(const us_share_t *sh, uint64_t version)
     }
 
     return 1;
+}
+
+
+uint64_t
+us_members_wiped(const us_share_t *sh)
+{
+    unsigned            i;
+    uint64_t            wiped, least;
+    const us_member_t  *m;
+
+    least = UINT64_MAX;
+
+    for (i = 0; i < us_acquire(&sh->members_top); i++) {
+        m = &sh->members[i];
+        wiped = us_acquire(&m->wiped);
+
+        if (wiped < least && us_acquire(&m->process)
+            && us_process_alive(m->process))
+        {
+            least = wiped;
+        }
+    }
+
+    return least;
 }
 
 

@@ -73,6 +73,7 @@ typedef struct {
     uint64_t          process;        /* 0: a free place */
     uint64_t          version;        /* that it has acted upon */
     uint64_t          deleting;       /* deletes that it has under way */
+    uint64_t          wiped;          /* an LSN: see us_life_wiped() */
 } us_member_t;
 
 
@@ -230,6 +231,8 @@ typedef struct {
     uint64_t          snapshot_next;  /* ms: not before */
     uint64_t          snapshot_now;   /* to repair the disk */
     uint64_t          scrub_next;     /* ms */
+    uint64_t          erased;         /* an LSN: no file begins below */
+    uint64_t          erased_next;    /* ms: not before */
 
     /* counters */
     uint64_t          writes;
@@ -287,6 +290,9 @@ us_member_t *us_member_inherit(us_share_t *sh, us_process_t self);
 
 /* whether all live members have acted upon this version */
 int us_members_know(const us_share_t *sh, uint64_t version);
+
+/* the LSN up to which all live members have wiped their memory */
+uint64_t us_members_wiped(const us_share_t *sh);
 
 /* whether a delete may be under way, of a dead member as well */
 int us_members_deleting(const us_share_t *sh);

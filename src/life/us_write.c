@@ -38,6 +38,7 @@
 
 #include "us_job.h"
 #include "../journal/us_dir.h"
+#include "../store/us_erasures.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -198,6 +199,10 @@ us_write_group(us_life_t *l, us_store_t *store, us_tail_t *tail,
         }
 
         us_store_ops(store, lsn, pieces);
+
+        /* what was published by then is known */
+
+        l->writer.roll = us_store_erased_lsn(store);
 
         rc = us_writer_append(&l->writer, tail, pieces,
                               us_store_durable(store));

@@ -19,7 +19,10 @@
 
 #include "us_store_private.h"
 #include "us_erasures.h"
+#include "us_erase.h"
 #include "us_shard.h"
+
+#include <stdlib.h>
 
 
 /* URLs that are put on the list and deleted in one hold of the lock */
@@ -44,9 +47,17 @@ typedef struct {
     uint64_t             lifted;
     uint64_t             listed;
     uint64_t             deleted;
+    uint64_t             gone;
     uint64_t             kind;
 } us_erasure_op_t;
 
+/* of a row's `what` */
+
+#define us_erasure_kind(what)   ((what) & 0xff)
+#define us_erasure_len(what)    ((what) >> 8 & 0xff)
+#define us_erasure_gone(what)   ((what) >> 16)
+
+_Static_assert(US_ERASURE_REASON < 256, "a row has a byte for its length");
 _Static_assert(sizeof(us_erasure_op_t) + US_ERASURE_REASON
                == US_OP_ERASURE_MAX, "an operation has the longest reason");
 
@@ -59,6 +70,7 @@ us_erasure_op(const us_arena_t *a, uint64_t number,
 {
     size_t           i, n, len;
     us_op_t          op;
+    uint64_t         what;
     const uint8_t   *p;
     us_erasure_op_t  head;
 
@@ -68,10 +80,12 @@ us_erasure_op(const us_arena_t *a, uint64_t number,
     head.lifted = us_acquire(&row->lifted);
     head.listed = us_acquire(&row->listed);
     head.deleted = us_acquire(&row->deleted);
-    head.kind = row->what & 0xff;
+    what = us_acquire(&row->what);
+    head.gone = us_erasure_gone(what);
+    head.kind = us_erasure_kind(what);
 
     memcpy(buf, &head, sizeof(head));
-    len = row->what >> 8;
+    len = us_erasure_len(what);
 
     for (i = 0; i < len; i += n) {
         p = us_area_piece(a, US_AREA_REASONS, row->reason + i, len - i, &n);
@@ -140,7 +154,7 @@ us_erasure_make_locked(us_arena_t *a, const us_op_t *op, uint64_t owner,
     row->lifted = head.lifted;
     row->listed = head.lifted ? head.listed : 0;
     row->deleted = head.deleted;
-    row->what = head.kind | len << 8;
+    row->what = head.kind | len << 8 | head.gone << 16;
     row->reason = h->reasons_end;
     row->owner = owner;
 
@@ -162,6 +176,10 @@ us_erasure_make_locked(us_arena_t *a, const us_op_t *op, uint64_t owner,
                      h->erasures_open + (head.done == 0));
     us_intend_locked(a, &h->erasures_live,
                      h->erasures_live + (head.lifted == 0));
+    us_intend_locked(a, &h->erasures_left,
+                     h->erasures_left + (head.done && head.gone == 0));
+    us_intend_locked(a, &h->erased_lsn,
+                     head.gone > h->erased_lsn ? head.gone : h->erased_lsn);
     us_intend_locked(a, &h->erasures, op->id);
     us_commit_locked(a);
 
@@ -169,11 +187,18 @@ us_erasure_make_locked(us_arena_t *a, const us_op_t *op, uint64_t owner,
 }
 
 
-/* a row's state becomes a later one: times that are 0 leave it as it is */
+static int
+us_erasure_is_left(const us_erasure_row_t *row)
+{
+    return row->done && us_erasure_gone(row->what) == 0;
+}
+
+
+/* a row's state becomes a later one: what is 0 leaves it as it is */
 
 static void
 us_erasure_turn_locked(us_arena_t *a, uint64_t number, uint64_t done,
-    uint64_t lifted, int journal)
+    uint64_t lifted, uint64_t gone, int journal)
 {
     uint8_t            buf[US_OP_ERASURE_MAX];
     us_op_t            op;
@@ -185,6 +210,7 @@ us_erasure_turn_locked(us_arena_t *a, uint64_t number, uint64_t done,
     next = *row;
     next.done = row->done ? row->done : done;
     next.lifted = row->lifted ? row->lifted : lifted;
+    next.what |= us_erasure_gone(row->what) ? 0 : gone << 16;
 
     if (journal) {
         op = us_erasure_op(a, number, &next, buf);
@@ -202,6 +228,15 @@ us_erasure_turn_locked(us_arena_t *a, uint64_t number, uint64_t done,
         us_intend_locked(a, &row->lifted, next.lifted);
     }
 
+    if (next.what != row->what) {
+        us_intend_locked(a, &row->what, next.what);
+        us_intend_locked(a, &h->erased_lsn,
+                         gone > h->erased_lsn ? gone : h->erased_lsn);
+    }
+
+    us_intend_locked(a, &h->erasures_left,
+                     h->erasures_left + us_erasure_is_left(&next)
+                     - us_erasure_is_left(row));
     us_commit_locked(a);
 }
 
@@ -323,7 +358,7 @@ us_store_erasure_turn(us_store_t *s, uint64_t number, int lift, uint64_t *lsn)
         status = US_BUSY;
 
     } else {
-        us_erasure_turn_locked(a, number, now, lift ? now : 0, 1);
+        us_erasure_turn_locked(a, number, now, lift ? now : 0, 0, 1);
     }
 
 done:
@@ -346,6 +381,83 @@ us_store_status_t
 us_store_erasure_lift(us_store_t *s, uint64_t number, uint64_t *lsn)
 {
     return us_store_erasure_turn(s, number, 1, lsn);
+}
+
+
+uint64_t
+us_store_erased_lsn(const us_store_t *s)
+{
+    return us_acquire(&us_head(s)->erased_lsn);
+}
+
+
+size_t
+us_store_erasures_left(const us_store_t *s, uint64_t *numbers, size_t most,
+    uint64_t *since)
+{
+    size_t             k;
+    uint64_t           n, left;
+    us_erasure_row_t  *row;
+
+    left = us_acquire(&us_head(s)->erasures_left);
+
+    for (n = us_store_erasures(s), k = 0; n && left; n--) {
+        row = us_erasure_row(&s->arena, n);
+
+        if (us_acquire(&row->done) == 0
+            || us_erasure_gone(us_acquire(&row->what)))
+        {
+            continue;
+        }
+
+        *since = row->created;
+        left--;
+
+        if (k < most) {
+            numbers[k++] = n;
+        }
+    }
+
+    return k;
+}
+
+
+us_store_status_t
+us_store_erasures_gone(us_store_t *s, const uint64_t *numbers, size_t n)
+{
+    size_t              i;
+    uint64_t            lsn;
+    us_arena_t         *a;
+    us_store_status_t   status;
+
+    a = &s->arena;
+    status = US_OK;
+
+    us_store_enter(s);
+
+    /*
+     * A segment of the journal begins with the first of these operations.
+     * Without a journal, all later ones have a greater number.
+     */
+
+    lsn = a->head->ring_size ? a->head->published : a->head->erased_lsn + 1;
+
+    for (i = 0; i < n && status == US_OK; i++) {
+
+        if (us_store_fenced_locked(s)) {
+            status = US_FENCED;
+
+        } else if (!us_ring_fits(a, US_OP_HEAD_MAX + US_OP_ERASURE_MAX)) {
+            status = US_BUSY;
+
+        } else {
+            us_erasure_turn_locked(a, numbers[i], 0, 0, lsn, 1);
+        }
+    }
+
+    us_store_leave(s);
+
+    return status;
 }
 
 
@@ -379,6 +491,7 @@ us_store_erasure(us_store_t *s, uint64_t number, us_erasure_info_t *info)
     info->created = head.created;
     info->done = head.done;
     info->lifted = head.lifted;
+    info->gone = head.gone;
     info->listed = head.listed;
     info->deleted = head.deleted;
     info->reason.len = op.bytes.len - sizeof(head);
@@ -603,6 +716,20 @@ us_store_erase_site(us_store_t *s, uint64_t number, us_str_t text,
 
 /* --- the sweep ------------------------------------------------------------ */
 
+/* erasures whose records one pass erases, at most */
+#define US_SWEEP_NUMBERS    4096
+
+/* bytes of the ring that are overwritten in one hold of the lock */
+#define US_SWEEP_RING       (64 << 10)
+
+
+void
+us_store_sweep_delay(us_store_t *s, uint64_t delay)
+{
+    s->sweep_delay = delay;
+}
+
+
 /* whether an erasure is to be completed by whoever comes */
 
 static int
@@ -617,8 +744,28 @@ us_sweep_wanted(const us_store_t *s, uint64_t number)
 }
 
 
-int
-us_store_sweep_due(const us_store_t *s)
+/* whether a pass over the records is due */
+
+static int
+us_sweep_left(const us_store_t *s)
+{
+    uint64_t  since, number;
+
+    if (us_acquire(&us_head(s)->erasures_left) == 0) {
+        return 0;
+    }
+
+    since = 0;
+    (void) us_store_erasures_left(s, &number, 1, &since);
+
+    return since + s->sweep_delay <= s->now || s->now == 0;
+}
+
+
+/* whether ids are to be deleted */
+
+static int
+us_sweep_open(const us_store_t *s)
 {
     uint64_t  n, open;
 
@@ -636,6 +783,13 @@ us_store_sweep_due(const us_store_t *s)
     }
 
     return 0;
+}
+
+
+int
+us_store_sweep_due(const us_store_t *s)
+{
+    return us_sweep_open(s) || us_sweep_left(s);
 }
 
 
@@ -669,8 +823,8 @@ us_sweep_begin(us_store_t *s, us_sweep_t *sweep)
 
     /* nothing that is on the list now gets an id from here on */
 
-    sweep->at = 0;
     sweep->end = h->next_id;
+    sweep->at = us_sweep_open(s) ? 0 : sweep->end;
     sweep->last = h->erasures;
     sweep->begun = 1;
     sweep->full = 0;
@@ -686,7 +840,13 @@ us_store_sweep_end(us_store_t *s, us_sweep_t *sweep)
 {
     if (sweep->begun) {
         us_release(&us_head(s)->sweeper, 0);
-        sweep->begun = 0;
+
+        if (sweep->pass) {
+            us_erase_free(sweep->pass);
+        }
+
+        free(sweep->numbers);
+        memset(sweep, 0, sizeof(us_sweep_t));
     }
 }
 
@@ -705,6 +865,94 @@ us_sweep_finish(us_store_t *s, us_sweep_t *sweep)
         if (us_sweep_wanted(s, n)) {
             status = us_store_erasure_done(s, n, &lsn);
         }
+    }
+
+    if (status == US_OK && us_sweep_left(s)) {
+        sweep->n = 0;
+        sweep->numbers = malloc(US_SWEEP_NUMBERS * sizeof(uint64_t));
+        sweep->pass = us_erase_create(s, US_ERASE_MOST);
+
+        if (sweep->numbers && sweep->pass) {
+            sweep->n = us_store_erasures_left(s, sweep->numbers,
+                                              US_SWEEP_NUMBERS, &n);
+            sweep->lsn = us_store_published(s);
+            return US_NEW;
+        }
+
+        status = US_FULL;
+    }
+
+    if (status != US_BUSY) {
+        us_store_sweep_end(s, sweep);
+    }
+
+    return status == US_OK ? US_NEW : status;
+}
+
+
+/* the adds are in the journal, and go from the ring; US_OK, _NEW, _BUSY */
+
+static us_store_status_t
+us_sweep_ring(us_store_t *s, us_sweep_t *sweep)
+{
+    us_head_t  *h;
+
+    h = us_head(s);
+
+    if (sweep->ring >= h->ring_size) {
+        return US_OK;
+    }
+
+    if (us_acquire(&h->written) < sweep->lsn) {
+        return US_BUSY;
+    }
+
+    us_store_enter(s);
+    us_ring_clear_locked(&s->arena, sweep->ring, US_SWEEP_RING);
+    us_store_leave(s);
+
+    sweep->ring += US_SWEEP_RING;
+
+    return US_NEW;
+}
+
+
+/* ids are deleted: their records go, and then the erasures are gone */
+
+static us_store_status_t
+us_sweep_pass(us_store_t *s, us_sweep_t *sweep)
+{
+    us_erase_status_t   rc;
+    us_store_status_t   status;
+
+    rc = sweep->over ? US_ERASE_DONE
+                     : us_erase_step(sweep->pass, US_SWEEP_IDS);
+
+    switch (rc) {
+
+    case US_ERASE_MORE:
+        return US_NEW;
+
+    case US_ERASE_BUSY:
+        return US_BUSY;
+
+    case US_ERASE_DONE:
+        sweep->over = 1;
+        status = us_sweep_ring(s, sweep);
+
+        if (status != US_OK) {
+            return status;
+        }
+
+        status = us_store_erasures_gone(s, sweep->numbers, sweep->n);
+        break;
+
+    case US_ERASE_FENCED:
+        status = US_FENCED;
+        break;
+
+    default:
+        status = US_FULL;
     }
 
     if (status != US_BUSY) {
@@ -727,6 +975,10 @@ us_store_sweep(us_store_t *s, us_sweep_t *sweep)
 
     if (!sweep->begun) {
         return us_sweep_begin(s, sweep);
+    }
+
+    if (sweep->pass) {
+        return us_sweep_pass(s, sweep);
     }
 
     if (sweep->at == sweep->end) {
@@ -804,6 +1056,7 @@ us_erasure_replay_row(us_store_t *s, const us_op_t *op)
     memcpy(&head, op->bytes.data, sizeof(head));
 
     if (head.kind > US_ERASURE_SITE || (head.lifted && head.done == 0)
+        || head.gone >> 48
         || (h->erasures && memcmp(head.key, h->erased_key,
                                   sizeof(head.key)) != 0))
     {
@@ -831,7 +1084,7 @@ us_erasure_replay_row(us_store_t *s, const us_op_t *op)
         us_intend_locked(a, &row->listed, head.listed);
     }
 
-    us_erasure_turn_locked(a, op->id, head.done, head.lifted, 0);
+    us_erasure_turn_locked(a, op->id, head.done, head.lifted, head.gone, 0);
 
     return 0;
 }

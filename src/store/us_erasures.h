@@ -51,6 +51,7 @@ typedef struct {
     uint64_t             created;     /* s since 1970 */
     uint64_t             done;        /* the same; 0: it is not */
     uint64_t             lifted;
+    uint64_t             gone;        /* LSN: no record has its URLs; or 0 */
     uint64_t             listed;      /* URLs, or sites, on the list */
     uint64_t             deleted;     /* ids */
     us_str_t             reason;
@@ -98,24 +99,52 @@ us_store_status_t us_store_erasure_done(us_store_t *s, uint64_t number,
 us_store_status_t us_store_erasure_lift(us_store_t *s, uint64_t number,
     uint64_t *lsn);
 
+/*
+ * Erasures that are done, but whose URLs may be in the records of deleted ids,
+ * at most so many; returns their number.  *since: when the first one of them
+ * was begun.  When a pass (us_erase.h) that began later has ended, their
+ * records are gone: US_OK; US_BUSY, US_FENCED: not all of them are noted.
+ */
+size_t us_store_erasures_left(const us_store_t *s, uint64_t *numbers,
+    size_t most, uint64_t *since);
+us_store_status_t us_store_erasures_gone(us_store_t *s,
+    const uint64_t *numbers, size_t n);
+
+/* files of the journal that begin below have records that are gone */
+uint64_t us_store_erased_lsn(const us_store_t *s);
+
 /* the number of the last one, 0: there is none; and what it is; no lock */
 uint64_t us_store_erasures(const us_store_t *s);
 int us_store_erasure(us_store_t *s, uint64_t number, us_erasure_info_t *info);
 
 /*
- * The sweep: whether there is anything to complete; it is cheap.  A sweep is of
- * one process, and of a caller that zeroes it.  us_store_sweep() looks at some
- * hundred ids and deletes those that are on the list.  US_OK: there is nothing
- * to do; US_NEW: there is more; US_BUSY, US_FENCED: not now; US_SEEN: another
- * process does it; US_FULL: no room to delete an id, which is passed over.
+ * The sweep completes erasures: it deletes what is on the list, then it erases
+ * the records of deleted ids (us_erase.h), for all erasures together that were
+ * begun up to `delay` seconds ago or earlier.  A sweep is of one process, and
+ * of a caller that zeroes it.
+ *
+ * us_store_sweep_due(): whether there is anything to do; it is cheap.
+ * us_store_sweep() looks at some hundred ids.  US_OK: there is nothing to do;
+ * US_NEW: there is more; US_BUSY, US_FENCED: not now; US_SEEN: another process
+ * does it; US_FULL: no room to delete an id or for what must be left of a
+ * record, or no memory: try again later.
  */
 typedef struct {
     uint64_t             at;          /* the next id */
     uint64_t             end;
     uint64_t             last;        /* the erasures up to this number */
+    struct us_erase_s   *pass;        /* over the records, or NULL */
+    uint64_t            *numbers;     /* of the erasures that it is for */
+    size_t               n;
+    uint64_t             lsn;         /* when it began */
+    uint64_t             ring;        /* bytes that are overwritten */
     unsigned             begun:1;
     unsigned             full:1;      /* some id was not deleted */
+    unsigned             over:1;      /* the pass is */
 } us_sweep_t;
+
+/* of this handle; at first 0 */
+void us_store_sweep_delay(us_store_t *s, uint64_t delay);
 
 int us_store_sweep_due(const us_store_t *s);
 us_store_status_t us_store_sweep(us_store_t *s, us_sweep_t *sweep);

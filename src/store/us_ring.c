@@ -371,3 +371,33 @@ us_ring_put_locked(us_arena_t *a, const us_op_t *op)
 
     us_intend_locked(a, &a->head->published, lsn + n + op->bytes.len);
 }
+
+
+void
+us_ring_clear_locked(us_arena_t *a, uint64_t at, size_t n)
+{
+    size_t      ahead, pending, len;
+    uint8_t    *ring;
+    uint64_t    size, written;
+    us_head_t  *h;
+
+    h = a->head;
+    size = h->ring_size;
+    ring = a->base + h->ring;
+
+    /* acquire: the journal has read the bytes below */
+
+    written = us_acquire(&h->written);
+    pending = h->published - written;
+    n = at < size && size - at < n ? size - at : n;
+
+    for ( /* void */ ; n && at < size; n -= len, at += len) {
+        ahead = (at - written) & (size - 1);
+        len = ahead < pending ? pending - ahead : size - ahead;
+        len = len < n ? len : n;
+
+        if (ahead >= pending) {
+            memset(ring + at, 0, len);
+        }
+    }
+}

@@ -19,7 +19,7 @@
 #define US_OP_KEYS_MAX   (4 * 512)    /* words of entries */
 #define US_OP_SET_MAX    (8 + US_STORE_SET_LEN)
 #define US_OP_RUNS_MAX   16384        /* bytes of runs */
-#define US_OP_ERASURE_MAX  264        /* bytes: see us_erasures.c */
+#define US_OP_ERASURE_MAX  272        /* bytes: see us_erasures.c */
 #define US_OP_ERASED_MAX   1024       /* words of entries */
 
 #define US_NUMBER_MAX    10           /* bytes of a number */
@@ -99,6 +99,12 @@ int us_number_read(const uint8_t **p, const uint8_t *end, uint64_t *n);
  * published ones and intends to publish it.
  */
 void us_ring_put_locked(us_arena_t *a, const us_op_t *op);
+
+/*
+ * Under the lock: overwrites n bytes from an offset in the ring on, but those
+ * of operations that are not written yet.
+ */
+void us_ring_clear_locked(us_arena_t *a, uint64_t at, size_t n);
 
 static inline size_t
 us_op_size(const us_op_t *op)

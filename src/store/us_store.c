@@ -118,6 +118,17 @@ us_store_open(void *mem, const us_store_lock_t *lock)
 
 
 void
+us_store_wipe(us_store_t *s)
+{
+    us_codec_wipe(s->codec);
+
+    explicit_bzero(s->text, sizeof(s->text));
+    explicit_bzero(s->url, sizeof(s->url));
+    explicit_bzero(s->bits, sizeof(s->bits));
+}
+
+
+void
 us_store_close(us_store_t *s)
 {
     if (s->replay) {

@@ -137,6 +137,9 @@ int us_store_format(void *mem, size_t size, const us_store_conf_t *conf);
 us_store_t *us_store_open(void *mem, const us_store_lock_t *lock);
 void us_store_close(us_store_t *s);
 
+/* outside all other calls: overwrites the texts that the handle has left */
+void us_store_wipe(us_store_t *s);
+
 /*
  * Look-ups through this handle, and the sites of new URLs, are answered by a
  * hot table where it knows them.  It is the caller's: one table can serve all

@@ -133,6 +133,7 @@ struct us_store_s {
     us_store_seat_t   seats[US_STORE_GROUP];
     us_store_pick_t   picks[US_STORE_GROUP];
     unsigned          npicks;
+    uint64_t          sweep_delay;    /* s: see us_erasures.h */
     us_store_set_t    set;            /* ids are put into it; or number 0 */
     us_store_pick_t   puts[US_STORE_GROUP];
     unsigned          nputs;
@@ -324,7 +325,8 @@ typedef struct {
     uint64_t             lifted;
     uint64_t             listed;      /* entries */
     uint64_t             deleted;     /* ids */
-    uint64_t             what;        /* kind | bytes of the reason << 8 */
+    uint64_t             what;        /* kind | bytes of the reason << 8
+                                         | the LSN `gone` << 16 */
     uint64_t             reason;      /* its place */
     uint64_t             owner;       /* us_process_t, of the zone only */
 } us_erasure_row_t;

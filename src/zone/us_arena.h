@@ -164,6 +164,8 @@ typedef struct {
     uint64_t           erasures;      /* rows; and those that refuse URLs, */
     uint64_t           erasures_live;
     uint64_t           erasures_open; /* and those that are not done */
+    uint64_t           erasures_left; /* those whose records may be there */
+    uint64_t           erased_lsn;    /* the records of the others went by it */
 
     /* the journal's watermarks: one writer each, see us_ring.h */
 

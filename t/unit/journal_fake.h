@@ -250,6 +250,16 @@ fake_append(fake_journal_t *j, unsigned n)
 
     rc = us_writer_append(&j->w, &j->tail, pieces, j->durable);
 
+    /* it ends where a segment is wanted to begin */
+
+    if (rc == 0 && j->tail.lsn == j->w.roll) {
+        cut = j->tail.lsn - j->at.bytes;
+        pieces[0] = (us_str_t) { len - cut, buf + cut };
+        pieces[1].len = 0;
+
+        rc = us_writer_append(&j->w, &j->tail, pieces, j->durable);
+    }
+
     if (rc == 0) {
         for (op = 0, cut = 0; op < n; op++) {
             j->at.ids += fake_ids(buf + cut, 1);

@@ -125,6 +125,67 @@ test_go_on(void **state)
 
 
 /*
+ * A segment that begins where it is wanted to: at an operation of the middle of
+ * an append, which ends there; at the next one, if that operation is past.
+ */
+
+static void
+test_roll(void **state)
+{
+    int              dirfd;
+    char             path[64];
+    uint8_t          op[512];
+    unsigned         i, rolls;
+    uint64_t         lsn, segment;
+    fake_store_t     s;
+    us_recovery_t    r;
+    fake_journal_t   j;
+
+    dirfd = fake_mkdir(path);
+    fake_create(&j, dirfd, 300, 1 << 20, "1s");
+
+    for (i = 0, rolls = 0; i < 60; i++) {
+        segment = j.tail.segment;
+        lsn = j.tail.lsn;
+
+        switch (i % 3) {
+
+        case 0:                              /* before the tail */
+            j.w.roll = i % 2 || i == 0 ? lsn : segment + 1;
+            assert_int_equal(fake_append(&j, 5), 0);
+            assert_int_equal(j.tail.segment,
+                             segment < j.w.roll ? lsn : segment);
+            rolls += segment < j.w.roll;
+            break;
+
+        case 1:                              /* no other one for that */
+            assert_int_equal(fake_append(&j, 5), 0);
+            assert_int_equal(j.tail.segment, segment);
+            break;
+
+        case 2:                              /* the third operation to come */
+            j.w.roll = lsn + fake_op(op, j.at.ops, j.at.max);
+            j.w.roll += fake_op(op, j.at.ops + 1, j.at.max);
+            assert_int_equal(fake_append(&j, 5), 0);
+            assert_int_equal(j.tail.segment, j.w.roll);
+            rolls++;
+            break;
+        }
+    }
+
+    assert_true(rolls > 30);
+    us_writer_close(&j.w);
+
+    assert_int_equal(fake_recover(&r, &s, dirfd, 300, FAKE_BOOT, 1),
+                     US_RECOVERY_OK);
+    assert_int_equal(s.ops, 300);
+    assert_int_equal(r.cut, 0);
+
+    fake_rmdir(path, dirfd);
+}
+
+
+/*
  * The newest segment cut at every byte: what is left is a prefix, the cut is
  * reported, and lost ids are counted.  An older one: damage, and a prefix.
  */
@@ -427,7 +488,7 @@ test_version(void **state)
     assert_int_equal(us_manifest_read(dirfd, &m, &e), US_MANIFEST_OK);
     p = fake_read(dirfd, US_MANIFEST_NAME, &len);
     p[len] = '\0';
-    memcpy(p, "urlstore data 7", 15);
+    memcpy(p, "urlstore data 8", 15);
     sprintf((char *) p + len - 16, "crc32c %08x\n",
             us_crc32c(0, p, len - 16));
     fake_write(dirfd, US_MANIFEST_NAME, p, len);
@@ -435,7 +496,7 @@ test_version(void **state)
 
     assert_int_equal(us_manifest_read(dirfd, &m, &e),
                      US_MANIFEST_VERSION_OTHER);
-    assert_non_null(strstr(e.text, "version 7"));
+    assert_non_null(strstr(e.text, "version 8"));
     assert_int_equal(fake_recover(&r, &s, dirfd, 100, FAKE_BOOT, 1),
                      US_RECOVERY_FAILED);
 
@@ -449,6 +510,7 @@ main(void)
     const struct CMUnitTest  tests[] = {
         cmocka_unit_test(test_round_trip),
         cmocka_unit_test(test_go_on),
+        cmocka_unit_test(test_roll),
         cmocka_unit_test(test_truncate),
         cmocka_unit_test(test_flip),
         cmocka_unit_test(test_swap),

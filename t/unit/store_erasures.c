@@ -151,6 +151,7 @@ same(us_store_t *a, us_store_t *b)
         assert_int_equal(x.lifted, y.lifted);
         assert_int_equal(x.listed, y.listed);
         assert_int_equal(x.deleted, y.deleted);
+        assert_int_equal(x.gone, y.gone);
         assert_int_equal(us_str_compare(x.reason, y.reason), 0);
     }
 }
@@ -506,6 +507,116 @@ test_sweep(void **state)
     us_store_sweep_end(s, &w);
     assert_int_equal(us_head(s)->sweeper, 0);
     us_store_sweep_end(s, &w);
+
+    zone_destroy(z);
+}
+
+
+/*
+ * Records go after a while, for all erasures together; then no byte of the adds
+ * is left in the ring, and the journal says from where on it has none.
+ */
+
+static void
+test_gone(void **state)
+{
+    char           url[64];
+    size_t         k, len, pending;
+    zone_t        *z, *r;
+    uint8_t        text[US_TEXT_BUFFER];
+    uint64_t       i, n, lsn, written;
+    us_sweep_t     w;
+    us_store_t    *s;
+    us_head_t     *h;
+    const uint8_t *ring;
+
+    z = zone();
+    s = z->store;
+    h = us_head(s);
+    journal.len = 0;
+    us_store_sweep_delay(s, 100);
+
+    for (i = 0; i < 3000; i++) {
+        sprintf(url, "http://s%d.test/%d", (int) i % 9, (int) i);
+        assert_int_equal(put(s, url, 0), US_NEW);
+        stream_drain(&journal, s);
+    }
+
+    for (i = 0; i < 2; i++) {
+        us_store_time(s, NOW + 90 * i);
+        n = begin(s, US_ERASURE_URLS, us_process_self());
+        sprintf(url, "http://s%d.test/%d", (int) i + 5, (int) i + 5);
+        assert_int_equal(erase(s, n, url, 0).status, US_ERASED);
+        assert_int_equal(us_store_erasure_done(s, n, &lsn), US_OK);
+    }
+
+    stream_drain(&journal, s);
+    assert_false(us_store_sweep_due(s));
+    assert_int_equal(us_store_text(s, 5, text, &len), US_OK);
+
+    us_store_time(s, NOW + 100);
+    assert_true(us_store_sweep_due(s));
+    memset(&w, 0, sizeof(w));
+
+    /* not before the journal has what is in the ring */
+
+    assert_int_equal(put(s, "http://x.test/late", 0), US_NEW);
+
+    for (i = 0; i < 100; i++) {
+        if (us_store_sweep(s, &w) == US_BUSY) {
+            break;
+        }
+    }
+
+    assert_true(i < 100);
+    assert_int_equal(us_store_erased_lsn(s), 0);
+    stream_drain(&journal, s);
+    lsn = us_store_published(s);
+    assert_int_equal(put(s, "http://x.test/later", 0), US_NEW);
+    lsn = us_store_published(s);
+
+    for (i = 0; i < 100 && us_store_sweep(s, &w) == US_NEW; i++) { /* void */ }
+
+    assert_int_equal(us_store_erased_lsn(s), lsn);
+    assert_int_equal(info(s, 1).gone, lsn);
+    assert_int_equal(info(s, 2).gone, lsn);
+    assert_false(us_store_sweep_due(s));
+
+    /* but what is not written yet */
+
+    ring = s->arena.base + h->ring;
+    written = us_acquire(&h->written);
+    pending = us_store_published(s) - written;
+
+    for (k = 0, len = 0; k < RING; k++) {
+        if (((k - written) & (RING - 1)) >= pending) {
+            len += ring[k] != 0;
+        }
+    }
+
+    assert_true(pending > 0);
+    assert_int_equal(len, 0);
+    stream_drain(&journal, s);
+
+    for (i = 5; i < 7; i++) {
+        assert_int_equal(us_store_text(s, i, text, &len), US_DELETED);
+    }
+
+    r = replay(&journal, journal.len, ZONE);
+    same(s, r->store);
+    assert_int_equal(us_store_erased_lsn(r->store), lsn);
+    assert_int_equal(us_head(r->store)->erasures_left, 0);
+    zone_destroy(r);
+
+    /* of a journal that was cut before */
+
+    r = replay(&journal, lsn, ZONE);
+    assert_int_equal(us_store_erased_lsn(r->store), 0);
+    assert_int_equal(us_head(r->store)->erasures_left, 2);
+    us_store_time(r->store, NOW + 200);
+    sweep(r->store);
+    assert_int_equal(us_head(r->store)->erasures_left, 0);
+    zone_destroy(r);
 
     zone_destroy(z);
 }
@@ -910,7 +1021,7 @@ static void
 test_damage(void **state)
 {
     zone_t      *z;
-    uint64_t     row[8], entry[2];
+    uint64_t     row[9], entry[2];
     us_store_t  *s;
 
     z = zone();
@@ -920,14 +1031,17 @@ test_damage(void **state)
     memset(row, 0, sizeof(row));
     row[2] = NOW;
 
-    assert_int_equal(apply(s, US_OP_ERASURE, 0, row, 64), US_REPLAY_DAMAGED);
-    assert_int_equal(apply(s, US_OP_ERASURE, 2, row, 64), US_REPLAY_DAMAGED);
-    assert_int_equal(apply(s, US_OP_ERASURE, 1, row, 63), US_REPLAY_DAMAGED);
-    row[7] = 2;                              /* a kind that there is not */
-    assert_int_equal(apply(s, US_OP_ERASURE, 1, row, 64), US_REPLAY_DAMAGED);
+    assert_int_equal(apply(s, US_OP_ERASURE, 0, row, 72), US_REPLAY_DAMAGED);
+    assert_int_equal(apply(s, US_OP_ERASURE, 2, row, 72), US_REPLAY_DAMAGED);
+    assert_int_equal(apply(s, US_OP_ERASURE, 1, row, 71), US_REPLAY_DAMAGED);
+    row[8] = 2;                              /* a kind that there is not */
+    assert_int_equal(apply(s, US_OP_ERASURE, 1, row, 72), US_REPLAY_DAMAGED);
+    row[8] = 0;
+    row[7] = (uint64_t) 1 << 48;             /* too large an LSN */
+    assert_int_equal(apply(s, US_OP_ERASURE, 1, row, 72), US_REPLAY_DAMAGED);
     row[7] = 0;
     row[4] = NOW;                            /* lifted, but not done */
-    assert_int_equal(apply(s, US_OP_ERASURE, 1, row, 64), US_REPLAY_DAMAGED);
+    assert_int_equal(apply(s, US_OP_ERASURE, 1, row, 72), US_REPLAY_DAMAGED);
     row[4] = 0;
     assert_int_equal(us_store_erasures(s), 0);
 
@@ -938,9 +1052,9 @@ test_damage(void **state)
     assert_int_equal(apply(s, US_OP_ERASED_ID, 0, "\1\1", 2),
                      US_REPLAY_DAMAGED);
 
-    assert_int_equal(apply(s, US_OP_ERASURE, 1, row, 64), 0);
+    assert_int_equal(apply(s, US_OP_ERASURE, 1, row, 72), 0);
     row[0] = 1;                              /* another key */
-    assert_int_equal(apply(s, US_OP_ERASURE, 2, row, 64), US_REPLAY_DAMAGED);
+    assert_int_equal(apply(s, US_OP_ERASURE, 2, row, 72), US_REPLAY_DAMAGED);
 
     assert_int_equal(apply(s, US_OP_ERASED_URLS, 0, entry, 8),
                      US_REPLAY_DAMAGED);
@@ -1202,6 +1316,7 @@ main(void)
         cmocka_unit_test(test_spellings),
         cmocka_unit_test(test_site),
         cmocka_unit_test(test_sweep),
+        cmocka_unit_test(test_gone),
         cmocka_unit_test(test_growth),
         cmocka_unit_test(test_dump),
         cmocka_unit_test(test_rows),
