@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -17,10 +18,7 @@
 #define US_PROCESS_STAT  1024         /* bytes, more than the file ever has */
 
 
-/* what /proc/PID/stat says */
-
 typedef struct {
-    long                   pid;
     char                   state;
     long                   threads;
     unsigned long long     start;
@@ -58,16 +56,23 @@ us_process_read(const char *path, char *buf)
 
 
 /*
- * 0, or -1 with errno.  The second field, the name of the program, may contain
- * blanks and parentheses: the fields that follow are counted from its end.
+ * 0, or -1 with errno.  Read is the file of the first thread, which has the
+ * start and the number of threads of the process: a process that qemu runs is
+ * told of its own /proc/PID/stat what others do not find there.
+ *
+ * The second field, the name of the program, may contain blanks and
+ * parentheses: the fields that follow are counted from its end.
  */
 
 static int
-us_process_stat(const char *path, us_process_stat_t *st)
+us_process_stat(pid_t pid, us_process_stat_t *st)
 {
     int          n;
-    char         buf[US_PROCESS_STAT];
+    char         path[48], buf[US_PROCESS_STAT];
     const char  *p;
+
+    snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", (int) pid,
+             (int) pid);
 
     if (us_process_read(path, buf) != 0) {
         return -1;
@@ -75,7 +80,7 @@ us_process_stat(const char *path, us_process_stat_t *st)
 
     p = strrchr(buf, ')');
 
-    if (p == NULL || sscanf(buf, "%ld", &st->pid) != 1) {
+    if (p == NULL) {
         errno = EINVAL;
         return -1;
     }
@@ -105,22 +110,31 @@ us_process_word(pid_t pid, unsigned long long start)
 us_process_t
 us_process_self(void)
 {
+    char               number[16];
+    pid_t              pid;
+    ssize_t            n;
     us_process_stat_t  st;
+
+    pid = getpid();
+    n = readlink("/proc/self", number, sizeof(number) - 1);
 
     /* a /proc of another pid namespace has another number for this process */
 
-    if (us_process_stat("/proc/self/stat", &st) != 0 || st.pid != getpid()) {
-        return us_process_word(getpid(), 0);
+    if (n > 0) {
+        number[n] = '\0';
     }
 
-    return us_process_word(getpid(), st.start);
+    if (n <= 0 || atol(number) != pid || us_process_stat(pid, &st) != 0) {
+        return us_process_word(pid, 0);
+    }
+
+    return us_process_word(pid, st.start);
 }
 
 
 int
 us_process_alive(us_process_t process)
 {
-    char               path[32];
     pid_t              pid;
     us_process_stat_t  st;
 
@@ -134,9 +148,7 @@ us_process_alive(us_process_t process)
         return 1;
     }
 
-    snprintf(path, sizeof(path), "/proc/%d/stat", (int) pid);
-
-    if (us_process_stat(path, &st) != 0) {
+    if (us_process_stat(pid, &st) != 0) {
 
         /*
          * the process has ended between kill() and read(), or is not visible
