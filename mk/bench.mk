@@ -24,7 +24,8 @@
 # They read the whole lists in CORPORA=DIR or build/corpora, else the samples
 # in t/data and generated URLs (build/generate).
 #
-#   make corpora                   from public git repositories, 1 GB to fetch
+#   make corpora                   from public git repositories, over 1 GB to
+#                                  fetch, and from seeds
 #   make corpora MIRROR=DIR        from bare ones, DIR/OWNER+NAME
 #   make corpora CORPORA=DIR       from finished lists, DIR/NAME.txt.xz
 #   make corpora LISTS='A B'       some only

@@ -8,6 +8,7 @@ use strict;
 use warnings;
 
 use Cwd qw(abs_path);
+use Digest::SHA qw(sha256_hex);
 use File::Basename qw(basename dirname);
 use File::Temp qw(tempdir);
 use JSON::PP ();
@@ -19,6 +20,7 @@ BEGIN { $top = abs_path(dirname(__FILE__) . '/..') }
 
 use lib "$top/t/lib", "$top/tools/corpora";
 use Links qw(csv decode html_address html_links markdown_links resolve);
+use Shapes;
 use Source;
 use UrlStore::Corpora;
 
@@ -167,6 +169,47 @@ is_deeply([ markdown_links('[a](http://a.example/x(1) b) [b](/c/) '
     . '[c](ftp://d/) <http://e.example/> `http://f.example/`') ], [
     'http://a.example/x(1', '/c/', 'http://e.example/', 'http://f.example/' ],
     'markdown');
+
+
+# --- lists that are made: the same bytes of a seed everywhere
+
+sub shapes
+{
+    my ($seed, $code) = @_;
+    my @urls;
+
+    $code->(Shapes->new($seed, sub { push @urls, @_ }));
+
+    return @urls;
+}
+
+my @words = ("\xd0\xb4\xd0\xb0\xd0\xbc", "\xd0\xbd\xd0\xb5\xd1\x82",
+    "\xd7\x9b\xd7\x9f");
+
+for (
+    [ tokens =>
+        '6ad38e2e82da3c57834a8656243657cd6f18ec737d0ed665b9f3ec6ff79ff73f' ],
+    [ queries =>
+        '46b71f12904e4cecb97f1bdb202c778967523cf0ab100855f36591a4fa044b00' ],
+    [ words_paths =>
+        'a7c5f2e378f480d58ca1f4b1eddbe21db446c1b53da4fae15d30db7afcda1aa8',
+        \@words ],
+    [ words_queries =>
+        '5b8fa452ec32d9f44ca67e0ade65981ff88476749cbaba85721a8fdb01512638',
+        500, \@words ],
+) {
+    my ($shape, $pinned, @more) = @$_;
+    my @urls = shapes(7, sub { $_[0]->$shape(1_000, @more) });
+
+    is(scalar @urls, 1_000, $shape);
+    is(sha256_hex(join "\n", @urls), $pinned, 'the same of a seed');
+    isnt(sha256_hex(join "\n", shapes(8, sub { $_[0]->$shape(1_000, @more) })),
+        $pinned, 'others of another one');
+}
+
+is(scalar(grep { /&list_rank=\d+&source=top_\d$/ }
+    shapes(7, sub { $_[0]->words_queries(1_000, 600, \@words) })), 400,
+    'URLs that turn');
 
 
 # --- repositories, and finished lists

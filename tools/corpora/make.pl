@@ -1,6 +1,7 @@
 #!/usr/bin/perl
 
-# Makes the whole lists of URLs from public repositories at pinned commits:
+# Makes the whole lists of URLs from public repositories at pinned commits, and
+# some from seeds:
 #
 #     tools/corpora/make.pl DIRECTORY [NAME...]      all lists, or these
 #
@@ -25,7 +26,11 @@ use JSON::PP qw(decode_json);
 
 use lib dirname(__FILE__);
 use Links qw(csv decode html_address html_links markdown_links resolve);
+use Shapes;
 use Source;
+
+my $words = 'hermitdave/FrequencyWords'
+    . ' 0803742433136b911a1e8dc05bf48a025f35523b';
 
 my @lists = (
     [ brave_sitelist => \&brave_sitelist,
@@ -65,6 +70,16 @@ my @lists = (
         '2d39ef1519c824d947beb0bc4ec4fe397fd7348a016ad7b7b2513d066b512d8b',
         'umbrae/reddit-top-2.5-million'
             . ' d0efcade504b8ed735a48ddc2b15552fa924c9d9' ],
+    [ words_paths => \&words_paths,
+        '04be30894136d16178b27ef43549820edf2e7fefb1baddd07d701cc61f7ec81a',
+        $words ],
+    [ words_turn => \&words_turn,
+        '94cbce8c0096d2b72723afea2bc7a3e42cecffc7107bd97f468447b74095e9ce',
+        $words ],
+    [ made_tokens => \&made_tokens,
+        '6ba1e9d8d5b8f3c4ab04b8b5df6ec4603843dff0225705ea2a7e5d9d1a90013e' ],
+    [ made_queries => \&made_queries,
+        'e12436901c7569d0ed7d12dedc95642f37fe41468c99d33845ebf6dd16f0f5eb' ],
 );
 
 $| = 1;
@@ -396,3 +411,44 @@ sub html_mdn_archived_pages
             "https://developer.mozilla.org/$locale/docs/$slug"));
     });
 }
+
+
+# The most frequent words of subtitles; those that are ASCII are left out.
+
+sub words
+{
+    my ($s, @languages) = @_;
+
+    return map {
+        my $file = $_ eq 'ja' ? 'ja_full' : "${_}_50k";
+        my @words = map { /^(\S+) / ? $1 : () }
+            split /\n/, $s->file("content/2018/$_/$file.txt");
+
+        [ grep { /[\x80-\xff]/ } @words ];
+    } @languages;
+}
+
+
+sub words_paths
+{
+    my ($s) = @_;
+
+    Shapes->new(1, \&put)->words_paths(400_000,
+        words($s, qw(ar bg el fa he ja ka ko ru th uk zh_cn)));
+}
+
+
+# before the second model is learnt
+
+sub words_turn
+{
+    my ($s) = @_;
+
+    Shapes->new(2, \&put)->words_queries(345_000, 158_000,
+        words($s, qw(ar he ru)));
+}
+
+
+sub made_tokens { Shapes->new(4, \&put)->tokens(400_000) }
+
+sub made_queries { Shapes->new(5, \&put)->queries(400_000) }
