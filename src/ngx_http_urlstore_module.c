@@ -165,6 +165,7 @@ static ngx_command_t  ngx_http_urlstore_commands[] = {
     ngx_http_urlstore_endpoint_command("set", NULL),
     ngx_http_urlstore_endpoint_command("mark", NULL),
     ngx_http_urlstore_endpoint_command("claim", NULL),
+    ngx_http_urlstore_endpoint_command("erase", NULL),
     ngx_http_urlstore_endpoint_command("normalize", NULL),
     ngx_http_urlstore_endpoint_command("health", NULL),
     ngx_http_urlstore_endpoint_command("stats", NULL),

@@ -512,9 +512,9 @@ ngx_http_urlstore_route_refuse(ngx_http_urlstore_ctx_t *ctx)
     return ctx->handler
            ? NGX_DECLINED
            : ngx_http_urlstore_problem(ctx, NGX_HTTP_NOT_IMPLEMENTED, NULL,
-                                       "a router has no /%V: a %V belongs to "
-                                       "a shard, which is to be asked",
-                                       &ep->name, &ep->name);
+                                       "a router has no /%V, which belongs to "
+                                       "a shard: that is to be asked",
+                                       &ep->name);
 }
 
 

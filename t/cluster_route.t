@@ -311,7 +311,7 @@ is($t->get('/')->{status}, 200, 'the page');
 like($t->get('/')->{body}, qr/function cluster\(s\)/, '  knows routers');
 $r = $t->get('/log');
 is($r->{status}, 501, 'a router has no log');
-like(json($r->{body})->{detail}, qr/a log belongs to a shard/, '  it says who');
+like(json($r->{body})->{detail}, qr/belongs to a shard/, '  it says who');
 is($t->request('POST', '/add', "http://$h0/a\n",
     'Urlstore-Map' => 'c' x 32 . ' 0 1 ' . '0' x 32)->{status}, 421,
     'a router is not a shard');

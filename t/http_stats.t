@@ -26,7 +26,7 @@ my $t = UrlStore::Test->new->run($conf);
 my @text = ('Content-Type' => 'text/plain');
 my @parts =
     qw(header ring log offsets index caches models sites claims maps deleted
-       sets);
+       sets erasures);
 my ($s, $m);
 
 ok($t->ready(below => '/kept', write => 1), 'ready');

@@ -125,6 +125,21 @@ us_answer_next_id(uint8_t *p, us_format_t format, uint64_t next_id)
 }
 
 
+/* " erasure=N", or a member with a comma before it; none: - or null */
+
+static uint8_t *
+us_answer_erasure(uint8_t *p, const us_answers_t *a)
+{
+    if (a->format == US_FORMAT_TEXT) {
+        return a->erasure ? us_json_printf(p, " erasure=%u", a->erasure)
+                          : us_put(p, " erasure=-");
+    }
+
+    return a->erasure ? us_json_printf(p, ",\"erasure\":%u", a->erasure)
+                      : us_put(p, ",\"erasure\":null");
+}
+
+
 uint8_t *
 us_answer_object(uint8_t *p, us_answers_t *a, const us_answer_record_t *rec,
     us_str_t text, us_str_t ref)
@@ -174,6 +189,10 @@ us_answer_object(uint8_t *p, us_answers_t *a, const us_answer_record_t *rec,
     if (ref.len) {
         p = us_put(p, ",\"ref\":");
         p = us_put_str(p, ref);
+    }
+
+    if (a->single && a->erases) {
+        p = us_answer_erasure(p, a);
     }
 
     if (a->single) {
@@ -261,6 +280,11 @@ us_answer_end(uint8_t *p, const us_answers_t *a)
         US_ANSWER_NONE
     };
 
+    static const uint8_t  erased[] = {
+        US_ANSWER_ERASED, US_ANSWER_UNKNOWN, US_ANSWER_DELETED,
+        US_ANSWER_NONE
+    };
+
     if (a->format != US_FORMAT_JSON && !a->summary) {
         return p;
     }
@@ -268,7 +292,8 @@ us_answer_end(uint8_t *p, const us_answers_t *a)
     p = us_put(p, a->format == US_FORMAT_TEXT ? "#"
                   : a->format == US_FORMAT_JSON ? "]" : "{");
 
-    answers = a->claims ? claims : a->marks ? marks : a->ids ? ids : urls;
+    answers = a->erases ? erased : a->claims ? claims : a->marks ? marks
+              : a->ids ? ids : urls;
 
     for (i = 0; answers[i] != US_ANSWER_NONE; i++) {
 
@@ -283,6 +308,10 @@ us_answer_end(uint8_t *p, const us_answers_t *a)
              + a->counts[US_ANSWER_REFUSED];
 
     p = us_answer_count(p, a, us_string("errors"), errors);
+
+    if (a->erases) {
+        p = us_answer_erasure(p, a);
+    }
 
     if (a->shards) {
         p = us_answer_shards(p, a);

@@ -1,6 +1,6 @@
 
 /*
- * The answers of /add, /seen, /set, /mark and /claim, an item each:
+ * The answers of /add, /seen, /set, /mark, /claim and /erase, an item each:
  *
  *     text     ID STATUS URL [site-...] [TIME] [STORED] [INDEX], tabs between
  *     JSON     {"results": [{"id", "status", "url", ...}, ...], "new", ...}
@@ -71,8 +71,10 @@ typedef struct {
     unsigned         set:1;           /* the status is about one */
     unsigned         stored:1;        /* a column has the store's, too */
     unsigned         claims:1;        /* the same of /claim */
+    unsigned         erases:1;        /* the same of /erase, with its number */
     unsigned         older:1;         /* the summary counts `due` */
     unsigned         times:1;         /* of the last claims */
+    uint64_t         erasure;         /* 0: none was begun */
     uint64_t         next_id;         /* US_STORE_NO_ID: not known here */
     uint64_t         epoch;
     us_answer_shard_t

@@ -6,6 +6,7 @@
 
 #include "us_list.h"
 #include "us_request.h"
+#include "../us_utf8.h"
 #include "../us_text.h"
 
 
@@ -202,6 +203,79 @@ us_list_set(uint8_t *p, us_format_t format, const us_store_set_info_t *set)
 
     return us_json_printf(p, ",\"asked\":%u}%s", set->asked,
                           format == US_FORMAT_NDJSON ? "\n" : "");
+}
+
+
+int
+us_list_is_reason(us_str_t reason)
+{
+    size_t     i;
+    us_utf8_t  u;
+
+    memset(&u, 0, sizeof(us_utf8_t));
+
+    for (i = 0; i < reason.len; i++) {
+        if (reason.data[i] < ' ' || reason.data[i] == 0x7f
+            || us_utf8_byte(&u, reason.data[i]) != 0)
+        {
+            return 0;
+        }
+    }
+
+    return u.need == 0 && reason.len <= US_ERASURE_REASON;
+}
+
+
+/* a column, or a member with a comma before it: a time, or none */
+
+static uint8_t *
+us_list_time(uint8_t *p, us_format_t format, const char *name, uint64_t s)
+{
+    if (format == US_FORMAT_TEXT) {
+        return s ? us_json_printf(p, "\t%u", s) : us_put(p, "\t-");
+    }
+
+    return s ? us_json_printf(p, ",\"%s\":%u", name, s)
+             : us_json_printf(p, ",\"%s\":null", name);
+}
+
+
+uint8_t *
+us_list_erasure(uint8_t *p, us_format_t format, const us_erasure_info_t *e)
+{
+    const char  *kind, *state;
+
+    static const char *const  kinds[] = {
+        [US_ERASURE_URLS] = "urls",
+        [US_ERASURE_SITE] = "site"
+    };
+
+    static const char *const  states[] = {
+        [US_ERASURE_DELETING] = "deleting",
+        [US_ERASURE_DONE] = "done",
+        [US_ERASURE_LIFTED] = "lifted"
+    };
+
+    kind = kinds[e->kind];
+    state = states[e->state];
+
+    p = us_json_printf(p, format == US_FORMAT_TEXT
+                          ? "%u\t%s\t%s\t%u\t%u"
+                          : "{\"erasure\":%u,\"kind\":\"%s\",\"state\":\"%s\","
+                            "\"listed\":%u,\"deleted\":%u",
+                       e->number, kind, state, e->listed, e->deleted);
+
+    p = us_list_time(p, format, "created", e->created);
+    p = us_list_time(p, format, "done", e->done);
+    p = us_list_time(p, format, "lifted", e->lifted);
+
+    if (format == US_FORMAT_TEXT) {
+        return us_json_printf(p, "\t%V\n", e->reason);
+    }
+
+    p = us_json_printf(p, ",\"reason\":%q}", e->reason);
+
+    return us_put(p, format == US_FORMAT_NDJSON ? "\n" : "");
 }
 
 

@@ -15,6 +15,7 @@
 
 
 #include "us_answer.h"
+#include "../store/us_erasures.h"
 #include "../store/us_store.h"
 #include "../input/us_json.h"
 #include "../url/us_normalize.h"
@@ -85,6 +86,19 @@ uint8_t *us_list_set(uint8_t *p, us_format_t format,
 
 /* reads the columns of a set; 1: text was a line of one */
 int us_list_set_read(us_str_t *text, us_store_set_info_t *set);
+
+
+/*
+ * An erasure: {"erasure", "kind", "state", "listed", "deleted", "created",
+ * "done", "lifted", "reason"}, or these in columns.
+ */
+#define US_LIST_ERASURE  (us_json_quoted_max(US_ERASURE_REASON) + 256)
+
+uint8_t *us_list_erasure(uint8_t *p, us_format_t format,
+    const us_erasure_info_t *erasure);
+
+/* whether a reason can be kept: UTF-8, without control bytes, not too long */
+int us_list_is_reason(us_str_t reason);
 
 
 /* which URLs are wanted; zero: all that were not deleted */

@@ -1,7 +1,7 @@
 
 /*
- * The answers of /add, /seen, /set, /mark and /claim, in order of the input:
- * recorded while the body is read, and written when it has ended
+ * The answers of /add, /seen, /set, /mark, /claim and /erase, in order of the
+ * input: recorded while the body is read, and written when it has ended
  * (api/us_answer.h).
  *
  *     record   | us_answer_record_t | URL or reason | ref |
@@ -51,6 +51,9 @@ ngx_http_urlstore_answer_of(ngx_http_urlstore_batch_t *batch,
 
         case US_UNSEEN:
             return batch->answers.marks ? US_ANSWER_CLEAR : US_ANSWER_UNSEEN;
+
+        case US_ERASED:
+            return US_ANSWER_ERASED;
 
         default:
             break;
@@ -103,6 +106,7 @@ ngx_http_urlstore_answer_id(ngx_http_urlstore_batch_t *batch,
     case US_ANSWER_WAS:
     case US_ANSWER_OUT:
     case US_ANSWER_DELETED:
+    case US_ANSWER_ERASED:
         return e->id;
 
     default:
@@ -176,7 +180,9 @@ ngx_http_urlstore_answer_record(ngx_http_urlstore_batch_t *batch,
 
         rec.text = US_ANSWER_NO_TEXT;
 
-        if (rec.id != US_STORE_NO_ID && answer != US_ANSWER_DELETED) {
+        if (rec.id != US_STORE_NO_ID && answer != US_ANSWER_DELETED
+            && answer != US_ANSWER_ERASED)
+        {
             rec.text = US_ANSWER_LOOK_UP;
             batch->long_reply |= (batch->ctx->processed != 0);
         }
@@ -195,7 +201,7 @@ ngx_http_urlstore_answer_record(ngx_http_urlstore_batch_t *batch,
             rec.text = US_ANSWER_SAME;
 
         } else if (rec.id != US_STORE_NO_ID && batch->ctx->zone->store
-                   && batch->long_reply)
+                   && batch->long_reply && answer != US_ANSWER_ERASED)
         {
             rec.text = US_ANSWER_LOOK_UP;
 

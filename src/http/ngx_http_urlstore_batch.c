@@ -1,7 +1,7 @@
 
 /*
- * A request of /add, /seen, /set, /mark or /claim: its options, its loop, its
- * end.  How its items go is at the head of ngx_http_urlstore_batch.h.
+ * A request of /add, /seen, /set, /mark, /claim or /erase: its options, its
+ * loop, its end.  How its items go is at the head of ngx_http_urlstore_batch.h.
  */
 
 
@@ -113,6 +113,11 @@ ngx_http_urlstore_batch_count(void *data)
 
     batch->counted = 1;
 
+    if (batch->answers.erasure && !batch->erased) {
+        us_store_erasure_leave(batch->ctx->zone->store,
+                               batch->answers.erasure);
+    }
+
     ngx_http_urlstore_group_drop(batch);
     ngx_http_urlstore_answer_count(batch);
 }
@@ -166,6 +171,7 @@ ngx_http_urlstore_batch_create(ngx_http_urlstore_ctx_t *ctx,
     batch->answers.set = ctx->set_name.len
                          && !ngx_http_urlstore_of_ids(action);
     batch->answers.claims = (action == NGX_HTTP_URLSTORE_CLAIM);
+    batch->answers.erases = (action == NGX_HTTP_URLSTORE_ERASE);
     batch->at_time = ngx_time();
     batch->budget = NGX_HTTP_URLSTORE_BUDGET;
     batch->start = ngx_http_urlstore_now();
@@ -206,7 +212,9 @@ ngx_http_urlstore_batch_claims(ngx_http_urlstore_batch_t *batch)
     ngx_int_t   rc;
     ngx_uint_t  times;
 
-    if (batch->action == NGX_HTTP_URLSTORE_SET) {
+    if (batch->action == NGX_HTTP_URLSTORE_SET
+        || batch->action == NGX_HTTP_URLSTORE_ERASE)
+    {
         return NGX_DECLINED;
     }
 
@@ -257,12 +265,16 @@ ngx_http_urlstore_batch_options(ngx_http_urlstore_batch_t *batch)
 
     r = batch->ctx->r;
 
+    /* the number of an erasure is part of it */
+
+    batch->answers.summary = batch->answers.erases;
+
     if (r->args.len == 0) {
         return NGX_DECLINED;
     }
 
     batch->answers.brief = ngx_http_urlstore_flag(r, "brief");
-    batch->answers.summary = ngx_http_urlstore_flag(r, "summary");
+    batch->answers.summary |= ngx_http_urlstore_flag(r, "summary");
     batch->answers.sites = ngx_http_urlstore_flag(r, "sites");
     batch->answers.unseen_sites = batch->answers.sites
                                   && batch->ctx->tagged;
@@ -416,6 +428,16 @@ ngx_http_urlstore_batch_run(ngx_http_urlstore_ctx_t *ctx)
 
     if (batch->end == 0) {
         return NGX_AGAIN;
+    }
+
+    if (batch->answers.erasure && !batch->erased) {
+        if (ngx_http_urlstore_erasure_end(ctx, batch->answers.erasure)
+            == NGX_BUSY)
+        {
+            return ngx_http_urlstore_batch_room(batch);
+        }
+
+        batch->erased = 1;
     }
 
     return batch->ctx->zone->kind->end(batch);
@@ -655,6 +677,10 @@ ngx_http_urlstore_batch_end(ngx_http_urlstore_batch_t *batch)
 
     batch->answers.single = batch->query
                             || (ctx->input->single && ctx->processed == 1);
+
+    if (batch->answers.erasure) {
+        ngx_http_urlstore_erasure_accepted(ctx, batch->answers.erasure);
+    }
 
     if (batch->items == 0) {
         ngx_http_urlstore_batch_format(batch);

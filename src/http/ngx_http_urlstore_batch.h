@@ -1,6 +1,7 @@
 
 /*
- * Requests of /add, /seen, /set, /mark and /claim.  Their items go one way:
+ * Requests of /add, /seen, /set, /mark, /claim and /erase.  Their items go one
+ * way:
  *
  *     query, or body   ngx_http_urlstore_body.c     us_input_item_t
  *         |
@@ -81,13 +82,15 @@ typedef enum {
     NGX_HTTP_URLSTORE_ADD = 0,
     NGX_HTTP_URLSTORE_SEEN,
     NGX_HTTP_URLSTORE_SET,
-    NGX_HTTP_URLSTORE_CLAIM
+    NGX_HTTP_URLSTORE_CLAIM,
+    NGX_HTTP_URLSTORE_ERASE
 } ngx_http_urlstore_action_t;
 
 
 /* whether items can be ids */
 #define ngx_http_urlstore_of_ids(action)                                      \
-    ((action) == NGX_HTTP_URLSTORE_SET || (action) == NGX_HTTP_URLSTORE_CLAIM)
+    ((action) == NGX_HTTP_URLSTORE_SET || (action) == NGX_HTTP_URLSTORE_CLAIM  \
+     || (action) == NGX_HTTP_URLSTORE_ERASE)
 
 /* whether a key repeats its answers */
 #define ngx_http_urlstore_repeatable(batch)                                   \
@@ -114,6 +117,7 @@ struct ngx_http_urlstore_batch_s {
     unsigned                        query_id:1;
     unsigned                        counted:1;    /* in metrics and quota */
     unsigned                        admitted:1;   /* by the quota, to add */
+    unsigned                        erased:1;     /* the erasure has ended */
 
     /* items */
     ngx_uint_t                      items;        /* read */
@@ -181,6 +185,26 @@ ngx_int_t ngx_http_urlstore_store_group(ngx_http_urlstore_batch_t *batch,
 
 /* at the end of the worker: the free ones */
 void ngx_http_urlstore_group_exit(void);
+
+/* ngx_http_urlstore_erase.c */
+
+/* begins one: NGX_OK; NGX_BUSY; or a status, with a fault */
+ngx_int_t ngx_http_urlstore_erasure_begin(ngx_http_urlstore_ctx_t *ctx,
+    us_erasure_kind_t kind, uint64_t *number);
+
+/* all of its URLs were erased: NGX_OK, or NGX_BUSY */
+ngx_int_t ngx_http_urlstore_erasure_end(ngx_http_urlstore_ctx_t *ctx,
+    uint64_t number);
+
+/* the request is answered 202, with the place of the erasure */
+void ngx_http_urlstore_erasure_accepted(ngx_http_urlstore_ctx_t *ctx,
+    uint64_t number);
+
+/* erases one URL; and the URL of an id, in buf, as us_store_text() */
+us_store_status_t ngx_http_urlstore_erase_item(ngx_http_urlstore_ctx_t *ctx,
+    uint64_t number, us_store_item_t *item);
+us_store_status_t ngx_http_urlstore_erase_text(ngx_http_urlstore_ctx_t *ctx,
+    uint64_t id, u_char *buf, us_store_item_t *item);
 
 /* ngx_http_urlstore_idempotency.c: NGX_OK, NGX_DECLINED or NGX_ERROR */
 ngx_int_t ngx_http_urlstore_once(ngx_http_urlstore_batch_t *batch,

@@ -21,6 +21,7 @@
 #define ALONE        NGX_HTTP_URLSTORE_ALONE
 #define OF_SET       NGX_HTTP_URLSTORE_OF_SET
 #define OF_MARK      NGX_HTTP_URLSTORE_OF_MARK
+#define OF_ALL       NGX_HTTP_URLSTORE_ARGS_OF_ALL
 #define ALWAYS       NGX_HTTP_URLSTORE_ALWAYS
 #define LISTS        NGX_HTTP_URLSTORE_LISTS
 #define LISTS_SITES  NGX_HTTP_URLSTORE_LISTS_SITES
@@ -41,7 +42,8 @@ const ngx_http_urlstore_endpoint_t
       "url base brief summary sites only older times same set stored" },
 
     { ngx_string("url"), GET|NGX_HTTP_POST|NGX_HTTP_DELETE,
-      GET|NGX_HTTP_DELETE, NGX_HTTP_DELETE, BY_ID, "redirect times" },
+      GET|NGX_HTTP_DELETE, NGX_HTTP_DELETE, BY_ID,
+      "redirect times erase reason" },
 
     { ngx_string("urls"), GET, 0, 0, BY_ID|LISTS,
       "from cursor limit site prefix set mark older new_sites deleted times "
@@ -76,7 +78,11 @@ const ngx_http_urlstore_endpoint_t
 
     { ngx_string("set"), GET, GET|NGX_HTTP_PUT|NGX_HTTP_POST|NGX_HTTP_DELETE,
       NGX_HTTP_PUT|NGX_HTTP_POST|NGX_HTTP_DELETE, OF_SET,
-      "url id base brief summary remove" }
+      "url id base brief summary remove" },
+
+    { ngx_string("erase"), GET|NGX_HTTP_POST, GET|NGX_HTTP_DELETE,
+      NGX_HTTP_POST|NGX_HTTP_DELETE, LISTS|OF_ALL,
+      "url id base brief summary site reason from limit" }
 };
 
 _Static_assert((int) NGX_HTTP_URLSTORE_ENDPOINTS <= (int) US_N_ENDPOINTS,
@@ -160,7 +166,8 @@ const ngx_http_urlstore_kind_t  ngx_http_urlstore_store_kind = {
         ngx_http_urlstore_metrics_handler,
         ngx_http_urlstore_page_handler,
         ngx_http_urlstore_openapi_handler,
-        ngx_http_urlstore_set_handler
+        ngx_http_urlstore_set_handler,
+        ngx_http_urlstore_erase_handler
     },
 
     .begin = ngx_http_urlstore_store_begin,
@@ -386,8 +393,9 @@ ngx_http_urlstore_handler(ngx_http_request_t *r)
 
     /* of /set, only POST has arguments */
 
-    rc = ngx_http_urlstore_args(ctx, (ep->flags & (OF_SET|OF_MARK)) == OF_SET
-                                     && ctx->r->method != NGX_HTTP_POST
+    rc = ngx_http_urlstore_args(ctx, ((ep->flags & (OF_SET|OF_MARK)) == OF_SET
+                                      && ctx->r->method != NGX_HTTP_POST)
+                                     || (ep->flags & OF_ALL && ctx->tail.len)
                                      ? "" : ep->args);
 
     if (rc != NGX_DECLINED) {

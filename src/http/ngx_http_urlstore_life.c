@@ -23,6 +23,19 @@
 #include <pthread.h>
 
 
+/* a turn of the event loop sweeps for so long, us */
+#define NGX_HTTP_URLSTORE_SWEEP_TURN  1000
+
+/* after a sweep that had no room, s */
+#define NGX_HTTP_URLSTORE_SWEEP_FULL  10
+
+/* s from the first of some erasures to the pass over the records */
+#define NGX_HTTP_URLSTORE_SWEEP_DELAY 1800
+
+/* ms between two ticks of a zone that is not on disk */
+#define NGX_HTTP_URLSTORE_SWEEP_TICK  10000
+
+
 #define NGX_HTTP_URLSTORE_CLOSE  3000     /* ms, at the master's end */
 
 /* a time of day that has moved by so many seconds has not been slewed */
@@ -354,6 +367,158 @@ ngx_http_urlstore_clock(ngx_http_urlstore_zone_t *zone)
 }
 
 
+/*
+ * An audit line.  It has no URL, so it is not of the request's log, which adds
+ * the request line.
+ */
+
+void
+ngx_http_urlstore_erasure_log(ngx_http_urlstore_zone_t *zone, uint64_t number,
+    const char *what)
+{
+    ngx_str_t           reason;
+    us_erasure_info_t   e;
+    u_char              buf[us_json_quoted_max(US_ERASURE_REASON)];
+
+    if (!us_store_erasure(zone->store, number, &e)) {
+        return;
+    }
+
+    reason.data = buf;
+    reason.len = us_json_quote(buf, e.reason) - buf;
+
+    ngx_log_error(NGX_LOG_NOTICE, ngx_cycle->log, 0,
+                  "urlstore_zone \"%V\": erasure %uL of %s was %s: listed=%uL "
+                  "deleted=%uL reason=%V", &zone->name, number,
+                  e.kind == US_ERASURE_SITE ? "a site" : "URLs", what,
+                  e.listed, e.deleted, &reason);
+}
+
+
+/*
+ * The sweep, which completes erasures, is done by one worker of all, by
+ * whichever looks first: when an erasure of a site was begun, when a worker
+ * starts, and at each tick.  Each turn of the event loop sweeps for a
+ * millisecond at most.  Records are erased later, for all erasures of half an
+ * hour together, as each pass reads all records and is followed by a snapshot.
+ */
+
+static void
+ngx_http_urlstore_sweep_run(ngx_event_t *ev)
+{
+    ngx_http_urlstore_zone_t *zone = ev->data;
+
+    uint64_t            start;
+    us_store_status_t   status;
+
+    start = ngx_http_urlstore_now();
+
+    if (zone->sweep_generation != zone->life.generation) {
+
+        /* of a store that is there no more */
+
+        us_store_sweep_end(zone->store, &zone->sweep);
+        zone->sweep_generation = zone->life.generation;
+    }
+
+    if (!us_life_writable(&zone->life, NULL) || ngx_exiting || ngx_quit
+        || ngx_terminate)
+    {
+        return;
+    }
+
+    ngx_http_urlstore_clock(zone);
+    us_life_deleting(&zone->life);
+
+    do {
+        status = us_store_sweep(zone->store, &zone->sweep);
+
+        if (zone->sweep.done) {
+            ngx_http_urlstore_erasure_log(zone, zone->sweep.done, "done");
+        }
+
+    } while (status == US_NEW
+             && ngx_http_urlstore_now() - start < NGX_HTTP_URLSTORE_SWEEP_TURN);
+
+    us_life_deleted(&zone->life, us_store_published(zone->store));
+
+    if (status == US_NEW) {
+        ngx_post_event(ev, &ngx_posted_next_events);
+
+    } else if (status == US_BUSY) {
+
+        /* the tick, or a request that waits, comes again */
+
+        us_life_write(&zone->life);
+
+    } else if (status == US_FULL) {
+        zone->sweep_next = ngx_time() + NGX_HTTP_URLSTORE_SWEEP_FULL;
+
+        ngx_log_error(NGX_LOG_ALERT, ngx_cycle->log, 0,
+                      "urlstore_zone \"%V\" is full: it has no room to delete "
+                      "all URLs that were erased", &zone->name);
+    }
+}
+
+
+static void
+ngx_http_urlstore_sweep_tick(ngx_event_t *ev)
+{
+    ngx_http_urlstore_sweep(ev->data);
+}
+
+
+void
+ngx_http_urlstore_sweep(ngx_http_urlstore_zone_t *zone)
+{
+    uint64_t      number, since;
+    ngx_event_t  *ev;
+
+    us_store_sweep_delay(zone->store, NGX_HTTP_URLSTORE_SWEEP_DELAY);
+
+    /* the tick of a zone on disk is that of its life */
+
+    ev = &zone->tick;
+
+    if (zone->life.conf.memory && !ev->timer_set
+        && us_store_erasures_left(zone->store, &number, 1, &since))
+    {
+        ev->handler = ngx_http_urlstore_sweep_tick;
+        ev->data = zone;
+        ev->log = ngx_cycle->log;
+        ev->cancelable = 1;
+
+        ngx_add_timer(ev, NGX_HTTP_URLSTORE_SWEEP_TICK);
+    }
+
+    ev = &zone->sweep_event;
+
+    if (ev->posted || ngx_time() < zone->sweep_next
+        || us_life_state(&zone->life) != US_LIFE_READY
+        || (!zone->sweep.begun && !us_store_sweep_due(zone->store)))
+    {
+        return;
+    }
+
+    ev->handler = ngx_http_urlstore_sweep_run;
+    ev->data = zone;
+    ev->log = ngx_cycle->log;
+
+    ngx_post_event(ev, &ngx_posted_next_events);
+}
+
+
+/* the end of a worker: another one may sweep */
+
+static void
+ngx_http_urlstore_sweep_exit(ngx_http_urlstore_zone_t *zone)
+{
+    if (zone->sweep_generation == zone->life.generation) {
+        us_store_sweep_end(zone->store, &zone->sweep);
+    }
+}
+
+
 static void
 ngx_http_urlstore_tick(ngx_event_t *ev)
 {
@@ -379,6 +544,7 @@ ngx_http_urlstore_tick(ngx_event_t *ev)
 
     ngx_http_urlstore_shard_tick(zone);
     ngx_http_urlstore_clock(zone);
+    ngx_http_urlstore_sweep(zone);
 
     /* a worker that left its loop would wait for its thread in another one */
 
@@ -433,6 +599,10 @@ ngx_http_urlstore_store_open(ngx_http_urlstore_zone_t *zone, ngx_log_t *log)
     ngx_http_urlstore_hot_attach(zone);
 
     if (zone->life.conf.memory) {
+
+        /* it has no tick */
+
+        ngx_http_urlstore_sweep(zone);
         return NGX_OK;
     }
 
@@ -462,6 +632,7 @@ ngx_http_urlstore_zone_close(ngx_http_urlstore_zone_t *zone)
     ngx_uint_t  i;
 
     if (zone->store) {
+        ngx_http_urlstore_sweep_exit(zone);
         us_life_stop(&zone->life);
         zone->store = NULL;
     }

@@ -111,6 +111,7 @@ typedef enum {
     NGX_HTTP_URLSTORE_E_PAGE,
     NGX_HTTP_URLSTORE_E_OPENAPI,
     NGX_HTTP_URLSTORE_E_SET,
+    NGX_HTTP_URLSTORE_E_ERASE,
     NGX_HTTP_URLSTORE_ENDPOINTS
 } ngx_http_urlstore_endpoint_number_t;
 
@@ -132,6 +133,9 @@ typedef enum {
 
 /* not of urlstore_api: the journal, with the key of the index */
 #define NGX_HTTP_URLSTORE_ALONE        32
+
+/* its arguments are of NAME; NAME/... has none */
+#define NGX_HTTP_URLSTORE_ARGS_OF_ALL  256
 
 struct ngx_http_urlstore_endpoint_s {
     ngx_str_t                       name;
@@ -336,6 +340,7 @@ ngx_int_t ngx_http_urlstore_urls_handler(ngx_http_urlstore_ctx_t *ctx);
 ngx_int_t ngx_http_urlstore_prefix_handler(ngx_http_urlstore_ctx_t *ctx);
 ngx_int_t ngx_http_urlstore_site_handler(ngx_http_urlstore_ctx_t *ctx);
 ngx_int_t ngx_http_urlstore_set_handler(ngx_http_urlstore_ctx_t *ctx);
+ngx_int_t ngx_http_urlstore_erase_handler(ngx_http_urlstore_ctx_t *ctx);
 
 /* puts ids and URLs into the set, or takes them out; NGX_DECLINED: neither */
 ngx_int_t ngx_http_urlstore_set_batch(ngx_http_urlstore_ctx_t *ctx);
@@ -520,6 +525,21 @@ ngx_int_t ngx_http_urlstore_prefix_answer(ngx_http_urlstore_ctx_t *ctx,
  */
 ngx_int_t ngx_http_urlstore_ids(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_ids_pt answer);
+
+/* ngx_http_urlstore_erase.c */
+
+/* whether the request's reason can be kept; NGX_DECLINED: go on */
+ngx_int_t ngx_http_urlstore_erase_reason(ngx_http_urlstore_ctx_t *ctx);
+
+/* erases a site; or the URL of ctx->id, NGX_DECLINED: it has none */
+ngx_int_t ngx_http_urlstore_erase_site(ngx_http_urlstore_ctx_t *ctx,
+    us_str_t site);
+ngx_int_t ngx_http_urlstore_erase_id(ngx_http_urlstore_ctx_t *ctx);
+
+/* the replies: one erasure, with ctx->status; 404 */
+ngx_int_t ngx_http_urlstore_erasure_reply(ngx_http_urlstore_ctx_t *ctx,
+    uint64_t number);
+ngx_int_t ngx_http_urlstore_erasure_missing(ngx_http_urlstore_ctx_t *ctx);
 
 /* ngx_http_urlstore_variables.c */
 

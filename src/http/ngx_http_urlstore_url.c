@@ -3,7 +3,7 @@
  * id -> URL.
  *
  *     GET /url/7            the URL, cacheable; ?redirect=1: 302 to it
- *     DELETE /url/7         forgets it
+ *     DELETE /url/7         forgets it; ?erase=1: ngx_http_urlstore_erase.c
  *     GET /url/7,9          each with its status
  *     POST /url             the same, by a body of ids
  *
@@ -484,7 +484,16 @@ ngx_http_urlstore_url_handler(ngx_http_urlstore_ctx_t *ctx)
         return rc;
     }
 
-    return r->method == NGX_HTTP_DELETE
+    rc = ngx_http_urlstore_flag(r, "erase") ? ngx_http_urlstore_erase_id(ctx)
+                                            : NGX_DECLINED;
+
+    if (rc != NGX_DECLINED) {
+        return rc;
+    }
+
+    /* also of what cannot be erased: what an id without a URL is answered */
+
+    return r->method == NGX_HTTP_DELETE && !ngx_http_urlstore_flag(r, "erase")
            ? ngx_http_urlstore_url_delete(ctx)
            : ngx_http_urlstore_url_one(ctx, id, known);
 }
@@ -679,12 +688,24 @@ ngx_http_urlstore_ids(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_ids_pt answer)
 {
     ngx_int_t   rc;
-    ngx_uint_t  times;
+    ngx_str_t   value;
+    ngx_uint_t  times, erases;
 
     rc = ngx_http_urlstore_times(ctx, &times);
 
     if (rc != NGX_DECLINED) {
         return rc;
+    }
+
+    erases = ngx_http_urlstore_flag(ctx->r, "erase");
+
+    if (ctx->r->method != NGX_HTTP_DELETE && erases) {
+        return ngx_http_urlstore_bad(ctx, "\"erase\" is for DELETE");
+    }
+
+    if (!erases && ngx_http_urlstore_arg(ctx, "reason", &value)) {
+        return ngx_http_urlstore_bad(ctx, "\"reason\" is not allowed without "
+                                     "\"erase\"");
     }
 
     if (ctx->r->method == NGX_HTTP_POST) {

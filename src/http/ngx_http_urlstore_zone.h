@@ -24,6 +24,7 @@
 #include "ngx_http_urlstore.h"
 #include "../api/us_figures.h"
 #include "../url/us_normalize.h"
+#include "../store/us_erasures.h"
 #include "../store/us_store.h"
 #include "../cluster/us_map.h"
 #include "../life/us_life.h"
@@ -121,6 +122,11 @@ struct ngx_http_urlstore_zone_s {
     uint64_t                        map_number;
     uint64_t                        map_file; /* version seen in the file */
     ngx_uint_t                      map_missed; /* its absence was looked at */
+
+    us_sweep_t                      sweep;
+    uint64_t                        sweep_generation; /* of the store */
+    time_t                          sweep_next;       /* not before */
+    ngx_event_t                     sweep_event;
 
     ngx_thread_task_t              *tasks[US_ROLES];
     ngx_event_t                     tick;
@@ -265,6 +271,13 @@ void ngx_http_urlstore_zone_lock(ngx_http_urlstore_zone_t *zone,
 void ngx_http_urlstore_hot_init(size_t size, ngx_log_t *log);
 void ngx_http_urlstore_hot_exit(void);
 void ngx_http_urlstore_train(ngx_http_urlstore_zone_t *zone);
+
+/* completes erasures, if there is anything to do; cheap */
+void ngx_http_urlstore_sweep(ngx_http_urlstore_zone_t *zone);
+
+/* what was done with an erasure, for the error log */
+void ngx_http_urlstore_erasure_log(ngx_http_urlstore_zone_t *zone,
+    uint64_t number, const char *what);
 
 /* ngx_http_urlstore_wait.c */
 

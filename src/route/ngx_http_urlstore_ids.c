@@ -317,6 +317,12 @@ ngx_http_urlstore_route_url(ngx_http_urlstore_ctx_t *ctx)
         return rc;
     }
 
+    if (ngx_http_urlstore_flag(ctx->r, "erase")) {
+        return ngx_http_urlstore_problem(ctx, NGX_HTTP_NOT_IMPLEMENTED, NULL,
+                                         "a router erases nothing: the shard "
+                                         "of the id is to be asked");
+    }
+
     known = us_id_parse(ngx_http_urlstore_str(&ctx->tail), &id);
 
     if (known == US_ID_BAD) {

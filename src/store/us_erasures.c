@@ -384,6 +384,15 @@ us_store_erasure_lift(us_store_t *s, uint64_t number, uint64_t *lsn)
 }
 
 
+void
+us_store_erasure_leave(us_store_t *s, uint64_t number)
+{
+    if (number <= us_store_erasures(s)) {
+        us_release(&us_erasure_row(&s->arena, number)->owner, 0);
+    }
+}
+
+
 uint64_t
 us_store_erased_lsn(const us_store_t *s)
 {
@@ -608,6 +617,8 @@ us_store_erase_group(us_store_t *s, uint64_t number, us_store_item_t *items,
     size_t n)
 {
     size_t              i, moved;
+    unsigned            klass;
+    us_str_t            rest;
     us_erased_t         erased[US_ERASE_GROUP];
     us_store_status_t   status;
 
@@ -618,6 +629,13 @@ again:
     for (i = 0, moved = 0; i < n; i++) {
         us_erased_item(s, &items[i], &erased[i]);
         moved += (items[i].status == US_MOVED);
+
+        /* one that the hot table knows has not been hashed */
+
+        rest = items[i].rest;
+        klass = 0;
+        rest = items[i].merge ? rest : us_store_bare(rest, &klass);
+        items[i].hash = us_store_hash(s, items[i].spelling, rest);
     }
 
     if (moved == n) {
@@ -825,6 +843,7 @@ us_sweep_begin(us_store_t *s, us_sweep_t *sweep)
 
     sweep->end = h->next_id;
     sweep->at = us_sweep_open(s) ? 0 : sweep->end;
+    sweep->number = 0;
     sweep->last = h->erasures;
     sweep->begun = 1;
     sweep->full = 0;
@@ -851,7 +870,10 @@ us_store_sweep_end(us_store_t *s, us_sweep_t *sweep)
 }
 
 
-/* all ids were looked at */
+/*
+ * All ids were looked at: an erasure that waited for that is done; or, if there
+ * is none any more, the pass over the records begins.
+ */
 
 static us_store_status_t
 us_sweep_finish(us_store_t *s, us_sweep_t *sweep)
@@ -859,15 +881,23 @@ us_sweep_finish(us_store_t *s, us_sweep_t *sweep)
     uint64_t            n, lsn;
     us_store_status_t   status;
 
-    status = sweep->full ? US_FULL : US_OK;
-
-    for (n = 1; n <= sweep->last && status == US_OK; n++) {
-        if (us_sweep_wanted(s, n)) {
-            status = us_store_erasure_done(s, n, &lsn);
-        }
+    while (!sweep->full && sweep->number < sweep->last
+           && !us_sweep_wanted(s, sweep->number + 1))
+    {
+        sweep->number++;
     }
 
-    if (status == US_OK && us_sweep_left(s)) {
+    status = sweep->full ? US_FULL : US_OK;
+
+    if (status == US_OK && sweep->number < sweep->last) {
+        status = us_store_erasure_done(s, sweep->number + 1, &lsn);
+
+        if (status == US_OK) {
+            sweep->done = ++sweep->number;
+            return US_NEW;
+        }
+
+    } else if (status == US_OK && us_sweep_left(s)) {
         sweep->n = 0;
         sweep->numbers = malloc(US_SWEEP_NUMBERS * sizeof(uint64_t));
         sweep->pass = us_erase_create(s, US_ERASE_MOST);
@@ -972,6 +1002,8 @@ us_store_sweep(us_store_t *s, us_sweep_t *sweep)
     us_str_t            rest;
     us_erased_t         erased[US_SWEEP_IDS];
     us_store_status_t   status;
+
+    sweep->done = 0;
 
     if (!sweep->begun) {
         return us_sweep_begin(s, sweep);

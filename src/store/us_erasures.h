@@ -99,6 +99,9 @@ us_store_status_t us_store_erasure_done(us_store_t *s, uint64_t number,
 us_store_status_t us_store_erasure_lift(us_store_t *s, uint64_t number,
     uint64_t *lsn);
 
+/* the owner has left it: a sweep completes it */
+void us_store_erasure_leave(us_store_t *s, uint64_t number);
+
 /*
  * Erasures that are done, but whose URLs may be in the records of deleted ids,
  * at most so many; returns their number.  *since: when the first one of them
@@ -124,7 +127,8 @@ int us_store_erasure(us_store_t *s, uint64_t number, us_erasure_info_t *info);
  * of a caller that zeroes it.
  *
  * us_store_sweep_due(): whether there is anything to do; it is cheap.
- * us_store_sweep() looks at some hundred ids.  US_OK: there is nothing to do;
+ * us_store_sweep() looks at some hundred ids; an erasure of which all is
+ * deleted is done then, its number in `done`.  US_OK: there is nothing to do;
  * US_NEW: there is more; US_BUSY, US_FENCED: not now; US_SEEN: another process
  * does it; US_FULL: no room to delete an id or for what must be left of a
  * record, or no memory: try again later.
@@ -132,7 +136,9 @@ int us_store_erasure(us_store_t *s, uint64_t number, us_erasure_info_t *info);
 typedef struct {
     uint64_t             at;          /* the next id */
     uint64_t             end;
-    uint64_t             last;        /* the erasures up to this number */
+    uint64_t             number;      /* erasures up to this one are done */
+    uint64_t             last;        /* of those that it completes */
+    uint64_t             done;        /* by this call; or 0 */
     struct us_erase_s   *pass;        /* over the records, or NULL */
     uint64_t            *numbers;     /* of the erasures that it is for */
     size_t               n;

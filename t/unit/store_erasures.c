@@ -252,6 +252,42 @@ test_one(void **state)
 }
 
 
+/* a URL that the hot table of a handle knows */
+
+static void
+test_hot(void **state)
+{
+    zone_t           *z;
+    uint64_t          n;
+    us_hot_t         *hot;
+    us_store_t       *s;
+    us_store_item_t   it;
+
+    z = zone();
+    s = z->store;
+    hot = us_hot_create(1 << 16);
+    assert_non_null(hot);
+    us_store_hot(s, hot, NULL);
+
+    add(s, "http://a.test/1");
+    add(s, "http://www.a.test/2");
+    assert_int_equal(lookup(s, "http://a.test/1").status, US_SEEN);
+    assert_int_equal(lookup(s, "http://www.a.test/2").status, US_SEEN);
+
+    n = begin(s, US_ERASURE_URLS, 0);
+    it = erase(s, n, "http://a.test/1", 0);
+    assert_int_equal(it.status, US_ERASED);
+    assert_int_equal(it.id, 0);
+    assert_int_equal(erase(s, n, "http://www.a.test/2", 0).id, 1);
+    assert_true(us_store_deleted(s, 0) && us_store_deleted(s, 1));
+    assert_int_equal(lookup(s, "http://a.test/1").status, US_UNSEEN);
+    assert_int_equal(put(s, "http://www.a.test/2", 0), US_ERASED);
+
+    zone_destroy(z);
+    us_hot_destroy(hot);
+}
+
+
 /* which URLs one entry is of */
 
 static void
@@ -499,6 +535,21 @@ test_sweep(void **state)
     assert_int_equal(info(s, n + 1).deleted, 1000);
     assert_int_equal(info(s, n + 1).state, US_ERASURE_DONE);
     assert_int_equal(info(s, n).state, US_ERASURE_DELETING);
+
+    /* its owner leaves it */
+
+    us_store_erasure_leave(s, n);
+    assert_true(us_store_sweep_due(s));
+
+    for (i = 0; us_store_sweep(s, &w) == US_NEW && w.done == 0; i++) {
+        assert_true(i < 100);
+    }
+
+    assert_int_equal(w.done, n);
+    assert_int_equal(us_store_sweep(s, &w), US_NEW);
+    assert_int_equal(w.done, 0);
+    assert_int_equal(info(s, n).state, US_ERASURE_DONE);
+    us_head(s)->written = us_store_published(s);
 
     /* one that is ended midway lets others */
 
@@ -1313,6 +1364,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one),
+        cmocka_unit_test(test_hot),
         cmocka_unit_test(test_spellings),
         cmocka_unit_test(test_site),
         cmocka_unit_test(test_sweep),

@@ -132,6 +132,30 @@ const cases = [
     ["dropSet", "DELETE", "/set/crawl-1", {}, null, 404],
     ["dropSet", "DELETE", "/set/visited", {}, null, 409],
 
+    ["erase", "POST", "/erase?reason=x", text,
+     "http://example.com/q\n3\n99999\nnever\nhttp://never.example/\n", 202],
+    ["erase", "POST", "/erase", json, '["http://never2.example/",99999]', 202],
+    ["erase", "POST", "/erase?url=http://never3.example/", {}, null, 202],
+    ["erase", "POST", "/erase?site=never4.example", {}, null, 202],
+    ["erase", "POST", "/erase", text, "99999\n", 200],
+    ["erase", "POST", "/erase?id=99999", {}, null, 200],
+    ["erase", "POST", "/erase?url=never", {}, null, 422],
+    ["erase", "POST", "/erase?site=a%2Fb", {}, null, 400],
+    ["addUrls", "POST", "/add?url=http://never.example/", {}, null, 422],
+    ["addUrls", "POST", "/add", text, "http://never.example/\n", 200],
+    ["addUrls", "POST", "/add", json, '["http://never.example/"]', 200],
+    ["listErasures", "GET", "/erase", {}, null, 200],
+    ["listErasures", "GET", "/erase?limit=1&summary=1", asText, null, 200],
+    ["listErasures", "GET", "/erase", asNdjson, null, 200],
+    ["listErasures", "GET", "/erase?from=0", {}, null, 400],
+    ["getErasure", "GET", "/erase/1", {}, null, 200],
+    ["getErasure", "GET", "/erase/1", asText, null, 200],
+    ["getErasure", "GET", "/erase/99", {}, null, 404],
+    ["liftErasure", "DELETE", "/erase/1", {}, null, 204],
+    ["liftErasure", "DELETE", "/erase/x", {}, null, 400],
+    ["erase", "POST", "/router/erase", text, "0\n", 501],
+    ["deleteUrl", "DELETE", "/url/2?erase=1&reason=x", {}, null, 202],
+    ["deleteUrl", "DELETE", "/router/url/2?erase=1", {}, null, 501],
     ["deleteUrl", "DELETE", "/url/1", {}, null, 204],
     ["deleteUrl", "DELETE", "/url/999999", {}, null, 404],
     ["getUrl", "GET", "/url/1", {}, null, 410],
@@ -346,7 +370,8 @@ test("a wrong answer would be noticed", () => {
 
 for (const path in api.paths) {
     const at = path.replace("{ids}", "0").replace("{id}", "0")
-        .replace("{name}", "visited").replace("{host}", "example.com");
+        .replace("{name}", "visited").replace("{host}", "example.com")
+        .replace("{number}", "1");
     const method = path === "/set/{name}" ? "POST"
                    : api.paths[path].get ? "GET"
                    : api.paths[path].post ? "POST" : "DELETE";
@@ -357,7 +382,8 @@ for (const path in api.paths) {
         const { detail } = await answer.json();
         const allowed = /allowed are: (.*)$/.exec(detail)[1].split(" ")
             .filter(name => name !== "none"
-                && !(path === "/url" && name === "redirect"));
+                && !(path === "/url"
+                     && ["redirect", "erase", "reason"].includes(name)));
         const described = new Set;
 
         assert.equal(answer.status, 400, detail);

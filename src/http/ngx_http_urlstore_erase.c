@@ -1,0 +1,483 @@
+
+/*
+ * Erasures of a request: of a batch, an item after the other; of one id; of a
+ * site, which is one entry of the list, and a sweep.
+ *
+ * An erasure is begun by the first URL of its request that can be erased, and
+ * is done when the request has ended.  If its worker is killed before, or its
+ * client leaves, a sweep completes it.
+ *
+ * The request that erases a site waits for the sweep, and is answered 202 in
+ * any case after some seconds: the state says whether it is done.
+ *
+ * The error log gets a line when an erasure is begun, done and lifted.
+ */
+
+
+#include "ngx_http_urlstore_batch.h"
+#include "ngx_http_urlstore_cluster.h"
+#include "../api/us_list.h"
+
+
+/* how long a request waits for a sweep, us */
+#define NGX_HTTP_URLSTORE_SWEEP_WAIT  (10 * 1000 * 1000)
+
+
+/* a site, or an id, that is being erased */
+
+typedef struct {
+    us_str_t                        site;     /* or none: */
+    us_store_item_t                 item;
+    uint64_t                        number;   /* 0: not begun */
+    uint64_t                        since;    /* us */
+    unsigned                        listed:1;
+    unsigned                        sweeps:1;
+} ngx_http_urlstore_erase_t;
+
+
+static ngx_int_t ngx_http_urlstore_erase_run(ngx_http_urlstore_ctx_t *ctx);
+
+
+/* --- erasures of a request ------------------------------------------------ */
+
+ngx_int_t
+ngx_http_urlstore_erase_reason(ngx_http_urlstore_ctx_t *ctx)
+{
+    ngx_str_t  value;
+
+    (void) ngx_http_urlstore_arg(ctx, "reason", &value);
+
+    return us_list_is_reason(ngx_http_urlstore_str(&value))
+           ? NGX_DECLINED
+           : ngx_http_urlstore_bad(ctx, "invalid \"reason\"; at most %d bytes "
+                                   "of UTF-8 without control characters are "
+                                   "expected", US_ERASURE_REASON);
+}
+
+
+ngx_int_t
+ngx_http_urlstore_erasure_begin(ngx_http_urlstore_ctx_t *ctx,
+    us_erasure_kind_t kind, uint64_t *number)
+{
+    u_char                     random[16];
+    uint64_t                   lsn;
+    ngx_str_t                  reason;
+    us_process_t               owner;
+    us_store_key_t            *key;
+    us_store_status_t          status;
+    ngx_http_urlstore_zone_t  *zone;
+
+    zone = ctx->zone;
+
+    (void) ngx_http_urlstore_arg(ctx, "reason", &reason);
+
+    if (ngx_http_urlstore_random(ctx->r->connection->log, random,
+                                 sizeof(random))
+        != NGX_OK)
+    {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    key = ctx->key.name ? &ctx->key : NULL;
+    ctx->key.until = ngx_time() + zone->keys_keep;
+    owner = kind == US_ERASURE_SITE ? 0 : zone->life.self;
+
+    ngx_http_urlstore_clock(zone);
+
+    status = us_store_erasure_begin(zone->store, kind,
+                                    ngx_http_urlstore_str(&reason), random,
+                                    owner, key, number, &lsn);
+
+    switch (status) {
+
+    case US_NEW:
+        ctx->wrote = 1;
+        ctx->lsn = ngx_max(ctx->lsn, lsn);
+        ngx_http_urlstore_erasure_log(zone, *number, "begun");
+        return NGX_OK;
+
+    case US_SEEN:
+        ctx->lsn = ngx_max(ctx->lsn, lsn);
+        us_tally_add(zone->tally, US_N_REPEATED, 1);
+        return NGX_OK;
+
+    case US_BUSY:
+        return NGX_BUSY;
+
+    case US_FENCED:
+        return ngx_http_urlstore_fault(ctx, NGX_HTTP_SERVICE_UNAVAILABLE,
+                                       "this node is not the primary any more");
+
+    case US_UNKNOWN:
+        return ngx_http_urlstore_fault(ctx, NGX_HTTP_SERVICE_UNAVAILABLE,
+                                       "erasures are being added");
+
+    default: /* US_FULL */
+        return ngx_http_urlstore_fault(ctx, NGX_HTTP_INSUFFICIENT_STORAGE,
+                                       "the zone is full, it has no room for "
+                                       "another erasure");
+    }
+}
+
+
+ngx_int_t
+ngx_http_urlstore_erasure_end(ngx_http_urlstore_ctx_t *ctx, uint64_t number)
+{
+    uint64_t                   lsn;
+    us_store_status_t          status;
+    us_erasure_info_t          e;
+    ngx_http_urlstore_zone_t  *zone;
+
+    zone = ctx->zone;
+
+    if (!us_store_erasure(zone->store, number, &e)
+        || e.state != US_ERASURE_DELETING)
+    {
+        return NGX_OK;
+    }
+
+    status = us_store_erasure_done(zone->store, number, &lsn);
+
+    if (status == US_OK) {
+        ctx->lsn = ngx_max(ctx->lsn, lsn);
+        ngx_http_urlstore_erasure_log(zone, number, "done");
+        ngx_http_urlstore_sweep(zone);
+    }
+
+    return status == US_BUSY ? NGX_BUSY : NGX_OK;
+}
+
+
+us_store_status_t
+ngx_http_urlstore_erase_item(ngx_http_urlstore_ctx_t *ctx, uint64_t number,
+    us_store_item_t *item)
+{
+    uint64_t                   lsn;
+    ngx_http_urlstore_zone_t  *zone;
+
+    zone = ctx->zone;
+
+    us_life_deleting(&zone->life);
+
+    lsn = us_store_erase(zone->store, number, item, 1);
+
+    us_life_deleted(&zone->life, lsn);
+
+    ctx->lsn = ngx_max(ctx->lsn, lsn);
+    ctx->wrote |= (item->status == US_ERASED);
+
+    return item->status;
+}
+
+
+us_store_status_t
+ngx_http_urlstore_erase_text(ngx_http_urlstore_ctx_t *ctx, uint64_t id,
+    u_char *buf, us_store_item_t *item)
+{
+    size_t              len;
+    us_store_status_t   status;
+
+    status = us_store_text(ctx->zone->store, id, buf, &len);
+
+    if (status != US_OK) {
+        return status;
+    }
+
+    ngx_memzero(item, sizeof(us_store_item_t));
+
+    item->url.data = buf;
+    item->url.len = len;
+    item->merge = us_norm_merge(ctx->zone->norm, ctx->zone->ws, item->url);
+
+    return US_OK;
+}
+
+
+/* --- replies -------------------------------------------------------------- */
+
+ngx_int_t
+ngx_http_urlstore_erasure_missing(ngx_http_urlstore_ctx_t *ctx)
+{
+    return ngx_http_urlstore_problem(ctx, NGX_HTTP_NOT_FOUND, NULL,
+                                     "there is no erasure %*s",
+                                     ngx_min(ctx->tail.len, 40),
+                                     ctx->tail.data);
+}
+
+
+ngx_int_t
+ngx_http_urlstore_erasure_reply(ngx_http_urlstore_ctx_t *ctx, uint64_t number)
+{
+    uint64_t            lsn;
+    us_erasure_info_t   e;
+
+    if (!us_store_erasure(ctx->zone->store, number, &e)) {
+        ctx->lsn = us_store_published(ctx->zone->store);
+        ctx->negative = 1;
+
+        return ngx_http_urlstore_reply_when(ctx,
+                                           ngx_http_urlstore_erasure_missing);
+    }
+
+    lsn = us_store_published(ctx->zone->store);
+    ctx->lsn = ngx_max(ctx->lsn, lsn);
+
+    if (ngx_http_urlstore_out_init(&ctx->out, ctx->r->pool, US_LIST_ERASURE)
+        != NGX_OK)
+    {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    ngx_http_urlstore_accept(ctx, US_FORMAT_JSON);
+
+    ctx->out.pos = us_list_erasure(ctx->out.pos, ctx->format, &e);
+
+    if (ctx->format == US_FORMAT_JSON) {
+        *ctx->out.pos++ = '\n';
+    }
+
+    return ngx_http_urlstore_reply_when(ctx, ngx_http_urlstore_send);
+}
+
+
+void
+ngx_http_urlstore_erasure_accepted(ngx_http_urlstore_ctx_t *ctx,
+    uint64_t number)
+{
+    ctx->status = NGX_HTTP_ACCEPTED;
+
+    ngx_http_urlstore_header_printf(ctx, "Location",
+                                    sizeof("../erase/") + NGX_INT64_LEN,
+                                    ctx->tail.len ? "../erase/%uL"
+                                                  : "erase/%uL",
+                                    number);
+}
+
+
+/* --- a site, and DELETE /url/ID?erase=1 ----------------------------------- */
+
+/* NGX_OK: it is on the list; NGX_BUSY; or a status with a fault */
+
+static ngx_int_t
+ngx_http_urlstore_erase_list(ngx_http_urlstore_ctx_t *ctx,
+    ngx_http_urlstore_erase_t *erase)
+{
+    uint64_t            lsn;
+    us_store_status_t   status;
+    us_erasure_info_t   e;
+
+    if (erase->site.len) {
+
+        /* to an earlier try of the request it was, and a sweep may be over */
+
+        (void) us_store_erasure(ctx->zone->store, erase->number, &e);
+
+        if (e.state == US_ERASURE_DONE) {
+            return NGX_OK;
+        }
+
+        status = us_store_erase_site(ctx->zone->store, erase->number,
+                                     erase->site, &lsn);
+        ctx->lsn = ngx_max(ctx->lsn, lsn);
+
+    } else {
+        status = ngx_http_urlstore_erase_item(ctx, erase->number,
+                                              &erase->item);
+    }
+
+    switch (status) {
+
+    case US_OK:
+    case US_ERASED:
+        ctx->processed = 1;
+        return NGX_OK;
+
+    case US_BUSY:
+        return NGX_BUSY;
+
+    case US_GONE:
+        return ngx_http_urlstore_fault(ctx, NGX_HTTP_CONFLICT,
+                                       "erasure %uL was lifted meanwhile",
+                                       erase->number);
+
+    case US_MOVED:
+        return ngx_http_urlstore_fault(ctx, NGX_HTTP_URLSTORE_MISDIRECTED,
+                                       "the URL is another shard's");
+
+    case US_FENCED:
+        return ngx_http_urlstore_fault(ctx, NGX_HTTP_SERVICE_UNAVAILABLE,
+                                       "this node is not the primary any more");
+
+    default: /* US_FULL */
+        return ngx_http_urlstore_fault(ctx, NGX_HTTP_INSUFFICIENT_STORAGE,
+                                       "the zone is full, it has no room for "
+                                       "what was erased");
+    }
+}
+
+
+/* of the request's end: what is left is for a sweep */
+
+static void
+ngx_http_urlstore_erase_cleanup(void *data)
+{
+    ngx_http_urlstore_ctx_t *ctx = data;
+
+    ngx_http_urlstore_erase_t  *erase;
+
+    erase = ctx->data;
+
+    if (erase && erase->number && erase->site.len == 0) {
+        us_store_erasure_leave(ctx->zone->store, erase->number);
+    }
+}
+
+
+static ngx_http_urlstore_erase_t *
+ngx_http_urlstore_erase_create(ngx_http_urlstore_ctx_t *ctx)
+{
+    ngx_http_cleanup_t         *cln;
+    ngx_http_urlstore_erase_t  *erase;
+
+    erase = ngx_pcalloc(ctx->r->pool, sizeof(ngx_http_urlstore_erase_t));
+    cln = ngx_http_cleanup_add(ctx->r, 0);
+
+    if (erase == NULL || cln == NULL) {
+        return NULL;
+    }
+
+    cln->handler = ngx_http_urlstore_erase_cleanup;
+    cln->data = ctx;
+
+    ctx->data = erase;
+
+    return erase;
+}
+
+
+/* waits for the sweep, or not any longer; NGX_OK: it is over, or NGX_AGAIN */
+
+static ngx_int_t
+ngx_http_urlstore_erase_swept(ngx_http_urlstore_ctx_t *ctx,
+    ngx_http_urlstore_erase_t *erase)
+{
+    us_erasure_info_t  e;
+
+    (void) us_store_erasure(ctx->zone->store, erase->number, &e);
+
+    if (!erase->sweeps) {
+        erase->sweeps = 1;
+        erase->since = ngx_http_urlstore_now();
+    }
+
+    if (e.state != US_ERASURE_DELETING
+        || ngx_http_urlstore_now() - erase->since
+           > NGX_HTTP_URLSTORE_SWEEP_WAIT)
+    {
+        return NGX_OK;
+    }
+
+    ngx_http_urlstore_sweep(ctx->zone);
+
+    return NGX_AGAIN;
+}
+
+
+/* begins the erasure, and goes on with it as often as it has waited */
+
+static ngx_int_t
+ngx_http_urlstore_erase_run(ngx_http_urlstore_ctx_t *ctx)
+{
+    ngx_int_t                   rc;
+    ngx_http_urlstore_erase_t  *erase;
+
+    erase = ctx->data;
+
+    if (ngx_http_urlstore_overtaken(ctx)) {
+        return ngx_http_urlstore_unready(ctx, NULL);
+    }
+
+    rc = NGX_OK;
+
+    if (erase->number == 0) {
+        rc = ngx_http_urlstore_erasure_begin(ctx, erase->site.len
+                                                  ? US_ERASURE_SITE
+                                                  : US_ERASURE_URLS,
+                                             &erase->number);
+    }
+
+    if (rc == NGX_OK && !erase->listed) {
+        rc = ngx_http_urlstore_erase_list(ctx, erase);
+        erase->listed = (rc == NGX_OK);
+    }
+
+    if (rc == NGX_OK) {
+        rc = erase->site.len ? ngx_http_urlstore_erase_swept(ctx, erase)
+             : ngx_http_urlstore_erasure_end(ctx, erase->number);
+    }
+
+    if (rc == NGX_BUSY || rc == NGX_AGAIN) {
+        rc = ngx_http_urlstore_room_when(ctx, ngx_http_urlstore_erase_run);
+
+        return rc == NGX_DECLINED
+               ? ngx_http_urlstore_unready(ctx, NULL) : rc;
+    }
+
+    if (rc == NGX_HTTP_SERVICE_UNAVAILABLE) {
+        return ngx_http_urlstore_unready(ctx, NULL);
+    }
+
+    if (rc != NGX_OK) {
+        return ctx->fault.len
+               ? ngx_http_urlstore_problem(ctx, rc, NULL, "%V", &ctx->fault)
+               : rc;
+    }
+
+    ngx_http_urlstore_erasure_accepted(ctx, erase->number);
+
+    return ngx_http_urlstore_erasure_reply(ctx, erase->number);
+}
+
+
+ngx_int_t
+ngx_http_urlstore_erase_site(ngx_http_urlstore_ctx_t *ctx, us_str_t site)
+{
+    ngx_http_urlstore_erase_t  *erase;
+
+    erase = ngx_http_urlstore_erase_create(ctx);
+    if (erase == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    erase->site = site;
+
+    return ngx_http_urlstore_erase_run(ctx);
+}
+
+
+ngx_int_t
+ngx_http_urlstore_erase_id(ngx_http_urlstore_ctx_t *ctx)
+{
+    u_char                     *buf;
+    ngx_int_t                   rc;
+    us_store_status_t           status;
+    ngx_http_urlstore_erase_t  *erase;
+
+    rc = ngx_http_urlstore_erase_reason(ctx);
+
+    if (rc != NGX_DECLINED) {
+        return rc;
+    }
+
+    erase = ngx_http_urlstore_erase_create(ctx);
+    buf = ngx_pnalloc(ctx->r->pool, US_URL_MAX + 8);
+
+    if (erase == NULL || buf == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    status = ngx_http_urlstore_erase_text(ctx, ctx->id - ctx->zone->first_id,
+                                          buf, &erase->item);
+
+    return status == US_OK ? ngx_http_urlstore_erase_run(ctx) : NGX_DECLINED;
+}

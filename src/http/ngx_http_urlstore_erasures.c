@@ -1,0 +1,315 @@
+
+/*
+ * The endpoint /erase: what is erased is in ngx_http_urlstore_erase.c, or in
+ * the batch.
+ *
+ *     POST /erase             ids and URLs: a batch (ngx_http_urlstore_batch.h)
+ *     POST /erase?site=HOST   a site
+ *     GET /erase, /erase/3    what was erased
+ *     DELETE /erase/3         its URLs may be added again
+ */
+
+
+#include "ngx_http_urlstore_batch.h"
+#include "../api/us_list.h"
+
+
+/* erasures of one slice of a list */
+#define NGX_HTTP_URLSTORE_ERASURES    64
+
+
+/* GET /erase */
+
+typedef struct {
+    uint64_t                        at;
+    uint64_t                        last;
+    uint64_t                        limit;
+    us_list_t                       list;
+    unsigned                        summary:1;
+} ngx_http_urlstore_erasures_t;
+
+
+static ngx_int_t
+ngx_http_urlstore_erasure_lift(ngx_http_urlstore_ctx_t *ctx)
+{
+    uint64_t                   lsn;
+    ngx_int_t                  rc;
+    us_store_status_t          status;
+    us_erasure_info_t          e;
+    ngx_http_urlstore_zone_t  *zone;
+
+    zone = ctx->zone;
+
+    if (ngx_http_urlstore_overtaken(ctx)) {
+        return ngx_http_urlstore_unready(ctx, NULL);
+    }
+
+    e.state = US_ERASURE_LIFTED;
+    (void) us_store_erasure(zone->store, ctx->id, &e);
+
+    ngx_http_urlstore_clock(zone);
+    status = us_store_erasure_lift(zone->store, ctx->id, &lsn);
+    ctx->lsn = ngx_max(ctx->lsn, lsn);
+
+    switch (status) {
+
+    case US_OK:
+
+        if (e.state != US_ERASURE_LIFTED) {
+            ngx_http_urlstore_erasure_log(zone, ctx->id, "lifted");
+        }
+
+        ctx->wrote = 1;
+        ctx->processed = 1;
+        ctx->status = NGX_HTTP_NO_CONTENT;
+
+        return ngx_http_urlstore_reply_when(ctx, ngx_http_urlstore_send);
+
+    case US_BUSY:
+        rc = ngx_http_urlstore_room_when(ctx, ngx_http_urlstore_erasure_lift);
+
+        return rc == NGX_DECLINED
+               ? ngx_http_urlstore_unready(ctx, NULL) : rc;
+
+    case US_FENCED:
+        return ngx_http_urlstore_unready(ctx, NULL);
+
+    default: /* US_UNKNOWN */
+        ctx->negative = 1;
+
+        return ngx_http_urlstore_reply_when(ctx,
+                                           ngx_http_urlstore_erasure_missing);
+    }
+}
+
+
+/* /erase/N */
+
+static ngx_int_t
+ngx_http_urlstore_erasure_one(ngx_http_urlstore_ctx_t *ctx)
+{
+    uint64_t    number;
+    ngx_int_t   rc;
+    us_id_rc_t  known;
+
+    known = us_id_parse(ngx_http_urlstore_str(&ctx->tail), &number);
+
+    if (known == US_ID_BAD || (known == US_ID_OK && number == 0)) {
+        return ngx_http_urlstore_bad(ctx, "\"%*s\" is no number of an erasure; "
+                                     "a decimal number from 1, without a "
+                                     "leading zero, is expected",
+                                     ngx_min(ctx->tail.len, 40),
+                                     ctx->tail.data);
+    }
+
+    rc = ngx_http_discard_request_body(ctx->r);
+
+    if (rc != NGX_OK) {
+        return rc;
+    }
+
+    /* no erasure has so great a number */
+
+    ctx->id = known == US_ID_OK ? number : UINT64_MAX;
+
+    return ctx->r->method == NGX_HTTP_DELETE
+           ? ngx_http_urlstore_erasure_lift(ctx)
+           : ngx_http_urlstore_erasure_reply(ctx, ctx->id);
+}
+
+
+/* one slice: see ngx_http_urlstore_stream() */
+
+static ngx_int_t
+ngx_http_urlstore_erasures_produce(ngx_http_urlstore_ctx_t *ctx,
+    ngx_http_urlstore_out_t *out)
+{
+    ngx_uint_t                     i;
+    us_erasure_info_t              e;
+    ngx_http_urlstore_erasures_t  *list;
+
+    list = ctx->data;
+
+    if (ngx_http_urlstore_out_room(out, US_LIST_END) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    if (list->list.shown == 0 && ctx->format == US_FORMAT_JSON
+        && ctx->processed == 0)
+    {
+        out->pos = ngx_cpymem(out->pos, "{\"erasures\":[", 13);
+        ctx->processed = 1;
+    }
+
+    for (i = 0;
+         list->at <= list->last && list->list.shown < list->limit;
+         i++, list->at++)
+    {
+        if (i == NGX_HTTP_URLSTORE_ERASURES
+            || ngx_http_urlstore_out_enough(out))
+        {
+            ctx->lsn = us_store_published(ctx->zone->store);
+            return NGX_AGAIN;
+        }
+
+        if (ngx_http_urlstore_out_room(out, US_LIST_ERASURE + US_LIST_END)
+            != NGX_OK)
+        {
+            return NGX_ERROR;
+        }
+
+        (void) us_store_erasure(ctx->zone->store, list->at, &e);
+
+        if (list->list.shown++ && ctx->format == US_FORMAT_JSON) {
+            *out->pos++ = ',';
+        }
+
+        out->pos = us_list_erasure(out->pos, ctx->format, &e);
+    }
+
+    ctx->lsn = us_store_published(ctx->zone->store);
+
+    if (ngx_http_urlstore_out_room(out, US_LIST_END) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    out->pos = us_list_next(out->pos, &list->list, list->at, list->summary);
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_erasures(ngx_http_urlstore_ctx_t *ctx)
+{
+    ngx_int_t                      rc;
+    ngx_http_urlstore_erasures_t  *list;
+
+    rc = ngx_http_urlstore_args(ctx, "from limit summary");
+
+    if (rc != NGX_DECLINED) {
+        return rc;
+    }
+
+    list = ngx_pcalloc(ctx->r->pool, sizeof(ngx_http_urlstore_erasures_t));
+
+    if (list == NULL
+        || ngx_http_urlstore_out_init(&ctx->out, ctx->r->pool, 1024) != NGX_OK)
+    {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    list->at = 1;
+    list->limit = 1000;
+
+    rc = ngx_http_urlstore_urls_number(ctx, "from", 1, &list->at);
+
+    if (rc == NGX_DECLINED) {
+        rc = ngx_http_urlstore_urls_number(ctx, "limit", 1, &list->limit);
+    }
+
+    if (rc != NGX_DECLINED) {
+        return rc;
+    }
+
+    rc = ngx_http_discard_request_body(ctx->r);
+
+    if (rc != NGX_OK) {
+        return rc;
+    }
+
+    ngx_http_urlstore_accept(ctx, US_FORMAT_JSON);
+
+    list->last = us_store_erasures(ctx->zone->store);
+    list->list.format = ctx->format;
+    list->summary = ngx_http_urlstore_flag(ctx->r, "summary");
+    ctx->data = list;
+
+    return ngx_http_urlstore_stream(ctx, ngx_http_urlstore_erasures_produce);
+}
+
+
+/* NGX_DECLINED: the request names none; else the reply has been sent */
+
+static ngx_int_t
+ngx_http_urlstore_erasures_site(ngx_http_urlstore_ctx_t *ctx)
+{
+    int                  merge;
+    us_str_t             key;
+    ngx_int_t            rc;
+    ngx_str_t            site, other;
+    ngx_uint_t           i;
+    ngx_http_request_t  *r;
+
+    static const char *const  others[] = {
+        "url", "id", "base", "brief", "summary"
+    };
+
+    r = ctx->r;
+
+    if (!ngx_http_urlstore_arg(ctx, "site", &site)) {
+        return NGX_DECLINED;
+    }
+
+    for (i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+        if (ngx_http_urlstore_arg(ctx, others[i], &other)) {
+            return ngx_http_urlstore_bad(ctx, "the query has \"site\" and "
+                                         "\"%s\"; one of them is allowed",
+                                         others[i]);
+        }
+    }
+
+    if (r->headers_in.content_length_n > 0 || r->headers_in.chunked) {
+        return ngx_http_urlstore_bad(ctx, "the request has a \"site\" in the "
+                                     "query and a body; one of them is "
+                                     "allowed");
+    }
+
+    rc = ngx_http_discard_request_body(r);
+
+    if (rc != NGX_OK) {
+        return rc;
+    }
+
+    rc = ngx_http_urlstore_site_key(ctx, &site, &key, &merge);
+
+    if (rc == NGX_ERROR) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    if (rc != NGX_OK) {
+        return ngx_http_urlstore_bad(ctx, "invalid \"site\" \"%*s\"; "
+                                     "HOST[:PORT] is expected",
+                                     ngx_min(site.len, 100), site.data);
+    }
+
+    return ngx_http_urlstore_erase_site(ctx, key);
+}
+
+
+ngx_int_t
+ngx_http_urlstore_erase_handler(ngx_http_urlstore_ctx_t *ctx)
+{
+    ngx_int_t  rc;
+
+    if (ctx->tail.len) {
+        return ngx_http_urlstore_erasure_one(ctx);
+    }
+
+    if (ctx->r->method != NGX_HTTP_POST) {
+        return ngx_http_urlstore_erasures(ctx);
+    }
+
+    rc = ngx_http_urlstore_args(ctx, "url id base brief summary site reason");
+
+    if (rc == NGX_DECLINED) {
+        rc = ngx_http_urlstore_erase_reason(ctx);
+    }
+
+    if (rc == NGX_DECLINED) {
+        rc = ngx_http_urlstore_erasures_site(ctx);
+    }
+
+    return rc == NGX_DECLINED
+           ? ngx_http_urlstore_batch(ctx, NGX_HTTP_URLSTORE_ERASE, 0) : rc;
+}
