@@ -27,6 +27,7 @@
 
 
 #include "us_base.h"
+#include "store/us_erase.h"
 #include "store/us_store.h"
 #include "../unit/marks.h"
 #include "map.h"
@@ -41,12 +42,14 @@
 #define STRESS_DUES   (1 << 16)
 #define STRESS_EPOCH  1000000000      /* claims: s, which are units here */
 #define STRESS_MAPS   4               /* one, for so many changes of a mark */
+#define STRESS_PASSES 50              /* one, for so many deletes of a few */
 
 
 typedef struct {
     uint64_t     ack[STRESS_KEYS];
     uint64_t     adds;
     uint64_t     deletes;
+    uint64_t     erased;
     uint64_t     looks;
     uint64_t     hits;                /* URLs that a hot table answered */
     uint64_t     time;                /* claims: s since the test began */
@@ -348,6 +351,31 @@ stress_adopt(us_store_t *s, stress_t *st)
 }
 
 
+/* a pass; it ends early if the journal is slow, and the next one begins anew */
+
+static inline void
+stress_erase(us_store_t *s, stress_t *st)
+{
+    us_erase_t         *e;
+    us_erase_status_t   rc;
+
+    e = us_erase_create(s, 1000);
+
+    if (e == NULL) {
+        perror("us_erase_create");
+        exit(2);
+    }
+
+    do {
+        rc = us_erase_step(e, 1000);
+    } while (rc == US_ERASE_MORE);
+
+    __atomic_fetch_add(&st->erased, us_erase_figures(e)->erased,
+                       __ATOMIC_RELAXED);
+    us_erase_free(e);
+}
+
+
 /* one round of a writer; returns 0 if the zone is full */
 
 static inline int
@@ -370,6 +398,10 @@ stress_write(us_store_t *s, stress_t *st, uint64_t *seed, char *text)
             id = stress_random(seed) % (us_store_next_id(s) + 1);
             us_store_delete(s, id, &was, &lsn);
             stress_count(&st->deletes);
+        }
+
+        if (stress_random(seed) % STRESS_PASSES == 0) {
+            stress_erase(s, st);
         }
 
         break;

@@ -140,7 +140,8 @@ static int
 met(void)
 {
     return stress_load(&learnt) && stress_load(&st->hits)
-           && stress_load(&st->due) && stress_load(&st->maps) > 1;
+           && stress_load(&st->due) && stress_load(&st->maps) > 1
+           && stress_load(&st->erased);
 }
 
 
