@@ -203,9 +203,9 @@ DOCS      := README.md CHANGELOG.md SECURITY.md CONTRIBUTING.md LICENSE \
 
 # of libus.a, for other programs (examples/embed.c)
 
-HEADERS   := us_base.h us_version.h url/us_normalize.h url/us_url.h \
-             zone/us_conf.h store/us_store.h store/us_hot.h \
-             life/us_embed.h
+HEADERS   := us_base.h us_version.h us_process.h url/us_normalize.h \
+             url/us_url.h zone/us_conf.h store/us_store.h store/us_hot.h \
+             store/us_erasures.h life/us_embed.h
 
 VERSION    = $(shell sed -n 's/.*US_VERSION  *"\(.*\)"/\1/p' src/us_version.h)
 

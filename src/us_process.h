@@ -26,6 +26,11 @@
 #include "us_base.h"
 
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+
 #define US_PROCESS_PID_BITS  22       /* PID_MAX_LIMIT of Linux */
 
 typedef uint64_t  us_process_t;
@@ -52,6 +57,11 @@ us_process_pid(us_process_t process)
 {
     return (pid_t) (process & (((us_process_t) 1 << US_PROCESS_PID_BITS) - 1));
 }
+
+
+#ifdef __cplusplus
+}
+#endif
 
 
 #endif /* _US_PROCESS_H_INCLUDED_ */

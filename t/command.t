@@ -35,7 +35,7 @@ my ($all, $err, $code) = run('--help');
 is($code, 0, '--help');
 
 my @commands = $all =~ /^  (\w+)  /gm;
-is("@commands", 'add backup cluster dedup dump get hash help import '
+is("@commands", 'add backup cluster dedup dump erase get hash help import '
     . 'normalize rekey restore seen set size stat verify version',
     'every command');
 

@@ -519,3 +519,71 @@ CONF
 $heir->ready(write => 1);
 is(() = $heir->post('/add', join("\n", @gone[0 .. 25], 'http://last.example/'),
     @text)->{body} =~ /^-\trefused\terased$/mg, 27, '  it refuses the same');
+
+
+# --- the command: a service, and a directory without one
+
+sub erase
+{
+    my ($in, @args) = @_;
+    my $dir = $replica->dir;
+
+    spew("$dir/in", $in);
+    return scalar(`$top/build/urlstore erase @args < $dir/in 2>&1`) . ($? >> 8);
+}
+
+my $at = 'http://127.0.0.1:' . $heir->port;
+
+$heir->post('/add', join("\n", map { "http://command.example/$_" } 1 .. 2500),
+    @text);
+my ($first) = $heir->post('/seen', "http://command.example/1\n", @text)
+    ->{body} =~ /^(\d+)/;
+my $out = erase(join("\n", $first, map { "http://command.example/$_" }
+    2 .. 2400), "--reason 'order 8'", $at);
+
+like($out, qr/\A$first\terased\t-\n@{[$first + 1]}\terased\thttp:\/\/comm/,
+    'urlstore erase: ids and URLs of a service');
+my ($of) = $out =~ /^# erasure=(\d+)\n0\z/m;
+is_deeply([@{ $heir->get("/erase/$of")->json }{qw(listed deleted reason)}],
+    [2400, 2400, 'order 8'], '  more than one batch, one erasure');
+is(erase("bad url\n999999\n", $at), "-\tinvalid\tno-base\n-\tunknown\t-\n1",
+    '  what cannot be erased');
+like(erase('', '--site', 'command.example', $at),
+    qr/\A\d+\tsite\tdone\t1\t100\t.*\t\n0\z/, '  a site');
+is(erase('', '--list', $at), $heir->get('/erase',
+    Accept => 'text/plain')->{body} . 0, '  a list');
+is(erase('', '--lift', $of, $at), 0, '  lifted');
+is($heir->get("/erase/$of")->json->{state}, 'lifted', '  it is');
+like(erase('', '--lift', 9999, $at), qr/no erasure 9999.*\n1\z/, '  none');
+like(erase('', $heir->dir . '/none'), qr/No such file.*\n2\z/,
+    '  no directory is made');
+like(erase('', @$_, 'x'), qr/2\z/, "  wrong: @$_") for ['--list', '--lift 1'],
+    ['--site a --lift 1'], ['--lift 01'], ["--reason 'a\tb'"], ['--bad'];
+
+my $store = $replica->dir . '/u';
+
+like(erase('', $store), qr/owned by another process.*\n2\z/,
+    'a directory with an owner');
+$heir->stop;
+
+my @left = @urls[200 .. 240];
+my @before = (glob("$store/journal.*"), glob("$store/snapshot.*"));
+
+like(erase(join("\n", $id{$left[0]}, @left[1 .. 30],
+    'http://never-there.example/'), $store),
+    qr/\A$id{$left[0]}\terased\t$id{$left[0]}\n.*\n-\terased\thttp:\/\/never/s,
+    'a directory: ids and URLs');
+like(erase('', '--site', 'command.example', $store),
+    qr/\A\d+\tsite\tdone\t1\t0\t/, '  a site');
+like(erase('', '--list', $store), qr/^\d+\turls\tdone\t32\t\d+\t/m, '  a list');
+
+is(scalar(grep { -e } @before), 0, '  no file of before is left');
+is(system("$top/build/urlstore verify $store > /dev/null"), 0, '  verified');
+system('chown', '-R', 'nobody:nogroup', $store) if $> == 0;
+$heir->start;
+$heir->ready(write => 1);
+is(() = $heir->post('/add', join("\n", @left[1 .. 30],
+    'http://never-there.example/'), @text)->{body} =~ /^-\trefused\terased$/mg,
+    31, '  a server refuses them');
+like($heir->post('/seen', $left[35], @text)->{body}, qr/\tseen\t/,
+    '  and has the others');

@@ -29,6 +29,7 @@ static const us_cli_command_t  *const us_cli_commands[] = {
     &us_cli_cluster,
     &us_cli_dedup,
     &us_cli_dump,
+    &us_cli_erase,
     &us_cli_get,
     &us_cli_hash,
     &us_cli_help,

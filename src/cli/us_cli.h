@@ -73,6 +73,7 @@ extern const us_cli_command_t  us_cli_backup;
 extern const us_cli_command_t  us_cli_cluster;
 extern const us_cli_command_t  us_cli_dedup;
 extern const us_cli_command_t  us_cli_dump;
+extern const us_cli_command_t  us_cli_erase;
 extern const us_cli_command_t  us_cli_get;
 extern const us_cli_command_t  us_cli_hash;
 extern const us_cli_command_t  us_cli_help;

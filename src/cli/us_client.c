@@ -442,7 +442,10 @@ us_client_once(us_client_t *c, const us_client_request_t *r)
 }
 
 
-/* an answer for each line: one without Content-Length can be cut off */
+/*
+ * An answer for each line: one without Content-Length can be cut off.  A line
+ * that begins with # is about all of them.
+ */
 
 static int
 us_client_whole(us_client_t *c, const char *endpoint, us_str_t body)
@@ -459,6 +462,7 @@ us_client_whole(us_client_t *c, const char *endpoint, us_str_t body)
 
     for (i = 0; i < c->len; i++) {
         answered += (c->reply[i] == '\n');
+        answered -= (c->reply[i] == '#' && (i == 0 || c->reply[i - 1] == '\n'));
     }
 
     if (answered == asked && (c->len == 0 || c->reply[c->len - 1] == '\n')) {
@@ -507,7 +511,7 @@ us_client_key(us_client_t *c)
 int
 us_client_post(us_client_t *c, const char *endpoint, us_str_t body)
 {
-    int     status, connected, before;
+    int     status, done, connected, before;
     long    retry, wait;
     size_t  len;
     time_t  end;
@@ -521,11 +525,14 @@ us_client_post(us_client_t *c, const char *endpoint, us_str_t body)
         connected = 0;
         status = us_client_try(c, &r, &retry, &connected);
 
-        if (status == 200 && !us_client_whole(c, endpoint, body)) {
+        done = (status == 200 || status == 202);
+
+        if (done && !us_client_whole(c, endpoint, body)) {
             status = US_CLIENT_LOST;
+            done = 0;
         }
 
-        if (status == 200) {
+        if (done) {
             c->unsure = c->lost && !c->repeated;
             return status;
         }

@@ -55,8 +55,8 @@ int us_client_key(us_client_t *c);
 
 /*
  * POSTs lines to an endpoint.  Tries again while the service answers that a
- * retry can help, and when its answer is lost.  200 with the lines of the
- * answer in c->reply; or what us_client_once() may return, with error.
+ * retry can help, and when its answer is lost.  200 or 202 with the lines of
+ * the answer in c->reply; or what us_client_once() may return, with error.
  * c->unsure: a try with the key may have added lines, and the service does not
  * repeat that they are "new".
  */

@@ -512,6 +512,138 @@ us_embed_claim(us_embed_t *e, us_store_claim_t *claims, size_t n, uint64_t at)
 }
 
 
+/* after a call that the ring may have refused: 0: it is done, 1: once more */
+
+static int
+us_embed_again(us_embed_t *e, us_store_status_t status)
+{
+    if (us_embed_write(e) == -1) {
+        return -1;
+    }
+
+    switch (status) {
+
+    case US_BUSY:
+        return 1;
+
+    case US_FULL:
+        return us_disk_fail(&e->error, 0, "there is no room for an erasure");
+
+    case US_GONE:
+        return us_disk_fail(&e->error, 0, "the erasure is over");
+
+    default:
+        return 0;
+    }
+}
+
+
+int
+us_embed_erase_begin(us_embed_t *e, us_erasure_kind_t kind, us_str_t reason,
+    uint64_t *number)
+{
+    int                 rc;
+    uint8_t             random[16];
+    uint64_t            lsn;
+    us_store_status_t   status;
+
+    us_store_time(e->life.store, (uint64_t) time(NULL));
+
+    if (getrandom(random, sizeof(random), 0) != sizeof(random)) {
+        return us_disk_fail(&e->error, errno, "no random bytes");
+    }
+
+    do {
+        status = us_store_erasure_begin(e->life.store, kind, reason, random,
+                                        us_process_self(), NULL, number, &lsn);
+        rc = us_embed_again(e, status);
+    } while (rc == 1);
+
+    return rc;
+}
+
+
+int
+us_embed_erase(us_embed_t *e, uint64_t number, us_store_item_t *items,
+    size_t n)
+{
+    for ( ;; ) {
+        us_store_erase(e->life.store, number, items, n);
+
+        if (us_embed_write(e) == -1) {
+            return -1;
+        }
+
+        while (n && items->status != US_BUSY) {
+            items++;
+            n--;
+        }
+
+        if (n == 0) {
+            return 0;
+        }
+    }
+}
+
+
+int
+us_embed_erase_site(us_embed_t *e, uint64_t number, us_str_t site)
+{
+    int       rc;
+    uint64_t  lsn;
+
+    do {
+        rc = us_embed_again(e, us_store_erase_site(e->life.store, number, site,
+                                                   &lsn));
+    } while (rc == 1);
+
+    return rc;
+}
+
+
+int
+us_embed_erase_end(us_embed_t *e, uint64_t number)
+{
+    int                 rc;
+    us_sweep_t          sweep;
+    us_store_status_t   status;
+
+    us_store_erasure_leave(e->life.store, number);
+    memset(&sweep, 0, sizeof(us_sweep_t));
+    rc = 1;
+
+    do {
+        status = us_store_sweep(e->life.store, &sweep);
+
+        if (status != US_NEW) {
+            rc = us_embed_again(e, status);
+        }
+    } while (rc == 1);
+
+    us_store_sweep_end(e->life.store, &sweep);
+
+    return rc;
+}
+
+
+int
+us_embed_erase_lift(us_embed_t *e, uint64_t number)
+{
+    int                 rc;
+    uint64_t            lsn;
+    us_store_status_t   status;
+
+    us_store_time(e->life.store, (uint64_t) time(NULL));
+
+    do {
+        status = us_store_erasure_lift(e->life.store, number, &lsn);
+        rc = us_embed_again(e, status);
+    } while (rc == 1);
+
+    return rc == -1 ? -1 : status == US_OK;
+}
+
+
 int
 us_embed_learn(us_embed_t *e)
 {

@@ -53,6 +53,7 @@
 #define _US_EMBED_H_INCLUDED_
 
 
+#include "../store/us_erasures.h"
 #include "../store/us_store.h"
 
 
@@ -142,6 +143,22 @@ int us_embed_add_set(us_embed_t *e, us_store_item_t *items, size_t n,
  */
 int us_embed_make_set(us_embed_t *e, us_str_t name, us_store_set_t *set);
 int us_embed_drop_set(us_embed_t *e, us_store_set_t set);
+
+/*
+ * Erases URLs, or a site (us_erasures.h).  us_embed_erase_begin() gives the
+ * number of a new erasure; us_embed_erase() answers US_ERASED or US_FULL; the
+ * end deletes what is left of a site and erases the records of all erasures:
+ * their files go with the next snapshot, at the latest when the directory is
+ * closed.  us_embed_erase_lift(): 1; or 0: there is no such erasure.  0, or -1
+ * as above.
+ */
+int us_embed_erase_begin(us_embed_t *e, us_erasure_kind_t kind,
+    us_str_t reason, uint64_t *number);
+int us_embed_erase(us_embed_t *e, uint64_t number, us_store_item_t *items,
+    size_t n);
+int us_embed_erase_site(us_embed_t *e, uint64_t number, us_str_t site);
+int us_embed_erase_end(us_embed_t *e, uint64_t number);
+int us_embed_erase_lift(us_embed_t *e, uint64_t number);
 
 /*
  * Learns a better model from the URLs, if one is due: takes seconds, then makes

@@ -28,6 +28,11 @@
 #include "../us_process.h"
 
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+
 #define US_ERASURE_REASON   200       /* bytes */
 
 
@@ -155,6 +160,11 @@ void us_store_sweep_delay(us_store_t *s, uint64_t delay);
 int us_store_sweep_due(const us_store_t *s);
 us_store_status_t us_store_sweep(us_store_t *s, us_sweep_t *sweep);
 void us_store_sweep_end(us_store_t *s, us_sweep_t *sweep);
+
+
+#ifdef __cplusplus
+}
+#endif
 
 
 #endif /* _US_ERASURES_H_INCLUDED_ */

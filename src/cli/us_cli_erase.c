@@ -1,0 +1,618 @@
+
+/*
+ * urlstore erase: URLs, ids or a site of a directory, or of a service by POST
+ * /erase.
+ *
+ *     lines --> a batch --> us_embed_erase()          (DIR)
+ *                       --> POST /erase, with a key   (http://...)
+ *
+ * The batches of a service have one key, so all are of one erasure.  Of a
+ * directory the records are erased at the end, and files that have them are
+ * replaced by a snapshot.
+ */
+
+
+#include "us_cli_data.h"
+#include "us_client.h"
+#include "us_files.h"
+#include "../api/us_list.h"
+#include "../life/us_embed.h"
+#include "../store/us_shard.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+
+#define US_ERASE_LINES  1000          /* of a batch */
+#define US_ERASE_BYTES  (512 * 1024)
+
+
+typedef struct us_erasing_s  us_erasing_t;
+
+struct us_erasing_s {
+    const char      *site;
+    const char      *reason;          /* or NULL: none */
+    const char      *lift;            /* a number, or NULL */
+    int              list;
+
+    const char      *store;
+    us_client_t      client;          /* of a service: */
+    char             endpoint[sizeof("/erase?site=&reason=")
+                              + 3 * (US_LOOKUP_NAME + US_ERASURE_REASON)];
+    us_embed_t      *embed;           /* of a directory: */
+    us_norm_t       *norm;
+    us_norm_ws_t    *ws;
+
+    uint64_t         number;          /* 0: not begun */
+    int              code;            /* DONE, or REFUSED by some answer */
+
+    us_files_t       files;
+    unsigned         n;               /* lines of the batch */
+    size_t           len;
+    uint8_t          lines[US_ERASE_BYTES + US_LINES_BUFFER + 1];
+};
+
+
+static int
+us_erase_reason(const us_cli_option_t *o, void *value, const char *arg)
+{
+    return us_list_is_reason(us_str_of(arg)) ? us_cli_text(o, value, arg)
+           : us_cli_fail("invalid --reason; at most %d bytes of UTF-8 without "
+                         "control characters are expected", US_ERASURE_REASON);
+}
+
+
+static int
+us_erase_number(const us_cli_option_t *o, void *value, const char *arg)
+{
+    size_t  len;
+
+    len = strspn(arg, "0123456789");
+
+    return len && len < 16 && arg[len] == '\0' && *arg != '0'
+           ? us_cli_text(o, value, arg)
+           : us_cli_fail("invalid --lift \"%.40s\"; the number of an erasure "
+                         "is expected", arg);
+}
+
+
+static int
+us_erase_site(const us_cli_option_t *o, void *value, const char *arg)
+{
+    return strlen(arg) <= US_LOOKUP_NAME && *arg ? us_cli_text(o, value, arg)
+           : us_cli_fail("invalid --site \"%.40s\"; HOST[:PORT] is expected",
+                         arg);
+}
+
+
+static const us_cli_option_t  us_erase_list[] = {
+    { 's', "site", "HOST", "Erase all URLs of this site, with and without "
+      "\"www.\"; no FILE is read.",
+      us_erase_site, offsetof(us_erasing_t, site) },
+    { 'r', "reason", "TEXT", "Keep this with the erasure.",
+      us_erase_reason, offsetof(us_erasing_t, reason) },
+    { 'l', "lift", "NUMBER", "Lift an erasure: its URLs may be added again.",
+      us_erase_number, offsetof(us_erasing_t, lift) },
+    { US_CLI_LONG, "list", NULL, "Print all erasures.",
+      NULL, offsetof(us_erasing_t, list) },
+    { .name = NULL }
+};
+
+
+/* --- a service ------------------------------------------------------------ */
+
+/* "%XX" for all that is not a letter, a digit, or one of these */
+
+static char *
+us_erase_encode(char *p, const char *text)
+{
+    for ( /* void */ ; *text; text++) {
+        p += sprintf(p, strchr("-._~:", *text)
+                        || (*text >= '0' && *text <= '9')
+                        || ((*text | 0x20) >= 'a' && (*text | 0x20) <= 'z')
+                        ? "%c" : "%%%02X", (unsigned char) *text);
+    }
+
+    return p;
+}
+
+
+/* prints what a service has answered; a line with # says the number */
+
+static void
+us_erase_print(us_erasing_t *e)
+{
+    us_str_t        line, text;
+    const uint8_t  *end, *tab;
+    const char     *number;
+
+    text = (us_str_t) { e->client.len, e->client.reply };
+
+    while (text.len) {
+        end = memchr(text.data, '\n', text.len);
+        line.data = text.data;
+        line.len = end ? (size_t) (end - text.data) : text.len;
+        text.data += line.len + (end != NULL);
+        text.len -= line.len + (end != NULL);
+
+        if (line.len && *line.data == '#') {
+            number = strstr((const char *) line.data, " erasure=");
+            e->number = number ? strtoull(number + 9, NULL, 10) : e->number;
+            continue;
+        }
+
+        tab = memchr(line.data, '\t', line.len);
+
+        if (e->site == NULL && !e->list
+            && (tab == NULL || strncmp((const char *) tab, "\terased\t", 8)))
+        {
+            e->code = US_CLI_REFUSED;
+        }
+
+        (void) fwrite(line.data, line.len, 1, stdout);
+        (void) putchar('\n');
+    }
+}
+
+
+static int
+us_erase_post(us_erasing_t *e)
+{
+    int  status;
+
+    status = us_client_post(&e->client, e->endpoint,
+                            (us_str_t) { e->len, e->lines });
+
+    if (status != 200 && status != 202) {
+        return us_cli_fail("%s", e->client.error);
+    }
+
+    us_erase_print(e);
+
+    return US_CLI_DONE;
+}
+
+
+/* one request without lines: a site, a list, or what is lifted */
+
+static int
+us_erase_once(us_erasing_t *e, const char *method)
+{
+    int  status;
+
+    us_client_request_t  r = { method, e->endpoint, "text/plain",
+                               { 0, NULL } };
+
+    status = us_client_once(&e->client, &r);
+
+    if (status < 200 || status >= 300) {
+        (void) us_cli_fail("%s", e->client.error);
+        return status == 404 ? US_CLI_REFUSED : US_CLI_USAGE;
+    }
+
+    us_erase_print(e);
+
+    return US_CLI_DONE;
+}
+
+
+/* --- a directory ---------------------------------------------------------- */
+
+static int
+us_erase_failed(us_erasing_t *e)
+{
+    return us_cli_failed(e->store, us_embed_error(e->embed));
+}
+
+
+static int
+us_erase_begin(us_erasing_t *e, us_erasure_kind_t kind)
+{
+    return e->number
+           || us_embed_erase_begin(e->embed, kind,
+                                   us_str_of(e->reason ? e->reason : ""),
+                                   &e->number) == 0
+           ? US_CLI_DONE : us_erase_failed(e);
+}
+
+
+/* the id of a line of digits, as the store has it; 0: it is none */
+
+static int
+us_erase_id(us_erasing_t *e, us_str_t line, uint64_t *id)
+{
+    size_t    i;
+    uint64_t  n;
+
+    for (i = 0, n = 0; i < line.len && i < 19; i++) {
+        if (line.data[i] < '0' || line.data[i] > '9') {
+            return 0;
+        }
+
+        n = n * 10 + (line.data[i] - '0');
+    }
+
+    *id = n - us_store_first_id(us_embed_store(e->embed));
+
+    return i > 0 && i == line.len;
+}
+
+
+/* erases the URL or the id of a line, and prints what it was answered */
+
+static int
+us_erase_line(us_erasing_t *e, us_str_t line)
+{
+    size_t              len;
+    uint8_t             url[US_URL_MAX + 8];
+    uint64_t            id;
+    us_canon_t          canon;
+    us_store_t         *s;
+    us_verdict_t        verdict;
+    us_store_item_t     item;
+    us_store_status_t   status;
+
+    s = us_embed_store(e->embed);
+    verdict = US_URL_OK;
+    status = US_OK;
+
+    memset(&item, 0, sizeof(us_store_item_t));
+    item.url.data = url;
+
+    if (us_erase_id(e, line, &id)) {
+        status = us_store_text(s, id, url, &len);
+
+        if (status == US_OK) {
+            item.url.len = len;
+            item.merge = us_norm_merge(e->norm, e->ws, item.url);
+        }
+
+    } else {
+        id = US_STORE_NO_ID;
+        verdict = us_normalize(e->norm, e->ws, line, NULL, &canon);
+
+        if (verdict == US_URL_OK) {
+            memcpy(url, canon.url.href.data, canon.url.href.len);
+            item.url.len = canon.url.href.len;
+            item.merge = canon.merge;
+        }
+    }
+
+    if (verdict == US_URL_OK && status == US_OK) {
+
+        if (us_erase_begin(e, US_ERASURE_URLS) != US_CLI_DONE) {
+            return US_CLI_USAGE;
+        }
+
+        if (us_embed_erase(e->embed, e->number, &item, 1) == -1) {
+            return us_erase_failed(e);
+        }
+
+        status = item.status;
+        id = id == US_STORE_NO_ID ? item.id : id;
+    }
+
+    if (verdict != US_URL_OK) {
+        printf("-\tinvalid\t%s\n", us_verdict_name(verdict));
+
+    } else if (status == US_ERASED) {
+
+        if (id == US_STORE_NO_ID) {
+            printf("-\terased\t%.*s\n", (int) line.len, line.data);
+
+        } else {
+            printf("%" PRIu64 "\terased\t%.*s\n", us_store_first_id(s) + id,
+                   (int) line.len, line.data);
+        }
+
+        return US_CLI_DONE;
+
+    } else {
+        printf("-\t%s\t%.*s\n", us_answer_words[us_answer_of(status)].data,
+               (int) line.len, line.data);
+    }
+
+    e->code = US_CLI_REFUSED;
+
+    return US_CLI_DONE;
+}
+
+
+static int
+us_erase_site_of(us_erasing_t *e)
+{
+    uint8_t     buf[US_LOOKUP_BUF];
+    us_canon_t  canon;
+
+    if (us_lookup_site(e->norm, e->ws, us_str_of(e->site), buf, &canon) != 0) {
+        return us_cli_fail("invalid --site \"%.40s\"; HOST[:PORT] is expected",
+                           e->site);
+    }
+
+    return us_erase_begin(e, US_ERASURE_SITE) != US_CLI_DONE ? US_CLI_USAGE
+           : us_embed_erase_site(e->embed, e->number, us_canon_site(&canon))
+             == -1 ? us_erase_failed(e) : US_CLI_DONE;
+}
+
+
+static void
+us_erase_show(us_erasing_t *e, uint64_t number)
+{
+    uint8_t            line[US_LIST_ERASURE];
+    us_erasure_info_t  info;
+
+    if (us_store_erasure(us_embed_store(e->embed), number, &info)) {
+        (void) fwrite(line, us_list_erasure(line, US_FORMAT_TEXT, &info)
+                            - line, 1, stdout);
+    }
+}
+
+
+/* opens it as its owner, but makes none */
+
+static int
+us_erase_open(us_erasing_t *e)
+{
+    int              code;
+    char             error[US_EMBED_ERROR];
+    us_cli_data_t    d;
+    us_store_conf_t  conf;
+    us_embed_conf_t  own = { .erases = 1 };
+
+    code = us_cli_data_open(&d, e->store);
+
+    if (code == US_CLI_DONE
+        && faccessat(d.dirfd, US_MANIFEST_NAME, F_OK, 0) == -1)
+    {
+        code = us_cli_data_none(&d);
+    }
+
+    us_cli_data_close(&d);
+
+    if (code != US_CLI_DONE) {
+        return code;
+    }
+
+    e->embed = us_embed_open(e->store, &own, error);
+
+    if (e->embed == NULL) {
+        return us_cli_failed(e->store, error);
+    }
+
+    us_store_conf(us_embed_store(e->embed), &conf);
+    e->norm = us_norm_of(conf.norm);
+    e->ws = e->norm ? us_norm_ws_create(e->norm) : NULL;
+
+    return e->ws ? US_CLI_DONE
+           : us_cli_failed(e->store, "this version does not have its "
+                           "normalization");
+}
+
+
+/* --- the command ---------------------------------------------------------- */
+
+static int
+us_erase_flush(void *data)
+{
+    us_erasing_t *e = data;
+
+    int  rc;
+
+    rc = e->n ? us_erase_post(e) : US_CLI_DONE;
+
+    e->n = 0;
+    e->len = 0;
+    (void) fflush(stdout);
+
+    return rc ? rc : us_cli_output();
+}
+
+
+static int
+us_erase_lines(void *data, us_str_t *lines, size_t n)
+{
+    us_erasing_t *e = data;
+
+    int       rc;
+    size_t    i;
+    us_str_t  line;
+
+    for (i = 0, rc = US_CLI_DONE; i < n && rc == US_CLI_DONE; i++) {
+        line = lines[i];
+        line.len -= (line.len && line.data[line.len - 1] == '\r');
+
+        if (line.len == 0) {
+            continue;
+        }
+
+        if (e->embed) {
+            rc = us_erase_line(e, line);
+            continue;
+        }
+
+        /* of a text that is no URL, its length is enough */
+
+        line.len = line.len > US_URL_MAX ? US_URL_MAX + 1 : line.len;
+
+        memcpy(e->lines + e->len, line.data, line.len);
+        e->len += line.len;
+        e->lines[e->len++] = '\n';
+
+        if (++e->n == US_ERASE_LINES || e->len >= US_ERASE_BYTES) {
+            rc = us_erase_flush(e);
+        }
+    }
+
+    return rc;
+}
+
+
+static int
+us_erase_files(us_erasing_t *e, int n, char **args)
+{
+    int  rc;
+
+    e->files.take = us_erase_lines;
+    e->files.flush = us_erase_flush;
+    e->files.data = e;
+    e->files.progress = !isatty(1);
+    e->files.cut = 1;
+
+    rc = us_files_all(&e->files, n, args);
+
+    return rc ? rc : us_files_code(&e->files);
+}
+
+
+static int
+us_erase_service(us_erasing_t *e, int n, char **args)
+{
+    int    code;
+    char  *p;
+
+    if (us_client_init(&e->client, e->store) == -1
+        || us_client_key(&e->client) == -1)
+    {
+        return us_cli_fail("%s", e->client.error);
+    }
+
+    p = e->endpoint + sprintf(e->endpoint, "/erase");
+
+    if (e->lift) {
+        (void) sprintf(p, "/%s", e->lift);
+        return us_erase_once(e, "DELETE");
+    }
+
+    if (e->list) {
+        return us_erase_once(e, "GET");
+    }
+
+    p += sprintf(p, e->site ? "?site=" : "?");
+    p = us_erase_encode(p, e->site ? e->site : "");
+    p += sprintf(p, e->reason ? e->site ? "&reason=" : "reason=" : "");
+    p = us_erase_encode(p, e->reason ? e->reason : "");
+    *p = '\0';
+
+    if (e->site) {
+        return us_erase_once(e, "POST");
+    }
+
+    code = us_erase_files(e, n, args);
+
+    if (e->number) {
+        printf("# erasure=%" PRIu64 "\n", e->number);
+    }
+
+    return code;
+}
+
+
+static int
+us_erase_directory(us_erasing_t *e, int n, char **args)
+{
+    int       code, rc;
+    char      error[US_EMBED_ERROR];
+    uint64_t  number;
+
+    code = us_erase_open(e);
+
+    if (code == US_CLI_DONE && e->lift) {
+        number = strtoull(e->lift, NULL, 10);
+        rc = us_embed_erase_lift(e->embed, number);
+        code = rc == -1 ? us_erase_failed(e) : US_CLI_DONE;
+
+        if (rc == 0) {
+            (void) us_cli_fail("%s has no erasure %s", e->store, e->lift);
+            code = US_CLI_REFUSED;
+        }
+
+    } else if (code == US_CLI_DONE && e->list) {
+        for (number = 1;
+             number <= us_store_erasures(us_embed_store(e->embed));
+             number++)
+        {
+            us_erase_show(e, number);
+        }
+
+    } else if (code == US_CLI_DONE) {
+        code = e->site ? us_erase_site_of(e) : us_erase_files(e, n, args);
+
+        if (e->number && us_embed_erase_end(e->embed, e->number) == -1) {
+            code = us_erase_failed(e);
+        }
+
+        if (e->number && e->site) {
+            us_erase_show(e, e->number);
+
+        } else if (e->number) {
+            printf("# erasure=%" PRIu64 "\n", e->number);
+        }
+    }
+
+    if (e->embed && us_embed_close(e->embed, error) == -1) {
+        code = us_cli_failed(e->store, error);
+    }
+
+    us_norm_ws_destroy(e->ws);
+    us_norm_destroy(e->norm);
+
+    return code;
+}
+
+
+static int
+us_erase_command(int argc, char **argv)
+{
+    int  code;
+
+    static us_erasing_t  e;
+
+    if (us_cli_options(&us_cli_erase, argc, argv, &e, 1, -1) != US_CLI_DONE) {
+        return US_CLI_USAGE;
+    }
+
+    e.store = argv[optind++];
+
+    if ((e.site != NULL) + (e.lift != NULL) + e.list > 1
+        || (e.reason && (e.lift || e.list))
+        || (optind < argc && (e.site || e.lift || e.list)))
+    {
+        return us_cli_usage(&us_cli_erase);
+    }
+
+    code = us_client_is(e.store)
+           ? us_erase_service(&e, argc - optind, argv + optind)
+           : us_erase_directory(&e, argc - optind, argv + optind);
+
+    us_client_free(&e.client);
+
+    return us_cli_output() ? US_CLI_USAGE : code ? code : e.code;
+}
+
+
+const us_cli_command_t  us_cli_erase = {
+    .name = "erase",
+    .run = us_erase_command,
+    .args = "STORE [FILE...]",
+    .summary = "erase URLs of a store, which are refused from then on",
+    .text =
+        "Erases the URLs and ids of files, or of standard input (\"-\"), one a "
+        "line: what is stored is deleted, and none of the URLs can be added "
+        "any more, also if it was not stored. Prints a line for each: the id "
+        "or \"-\", \"erased\" or what is wrong, and the line; then the number "
+        "of the erasure. --site and --list print a line for an erasure: "
+        "number, kind, state, entries of the list, deleted ids, when it was "
+        "begun, done and lifted (in seconds since 1970), reason, separated by "
+        "tabs.\n\n"
+        "STORE is a data directory, or http://HOST[:PORT][/PATH] of a running "
+        "service (without TLS). A directory must have no owner. Its records of "
+        "deleted URLs are overwritten, and its files are replaced by a "
+        "snapshot.",
+    .options = us_erase_list,
+    .exits =
+        " 0   it was done\n"
+        " 1   some lines could not be erased, or there is no such erasure\n"
+        " 2   wrong usage, or the store or a file could not be read or "
+        "written"
+};
