@@ -7,6 +7,7 @@
 
 #include "http/ngx_http_urlstore_batch.h"
 #include "http/ngx_http_urlstore_cluster.h"
+#include "us_wipe.h"
 
 
 static void *ngx_http_urlstore_create_main_conf(ngx_conf_t *cf);
@@ -446,6 +447,7 @@ ngx_http_urlstore_init_process(ngx_cycle_t *cycle)
         umcf = ngx_http_cycle_get_module_main_conf(cycle,
                                                    ngx_http_urlstore_module);
         ngx_http_urlstore_hot_init(umcf->hot_size, cycle->log);
+        us_wipe_init();
     }
 
     for (i = 0; i < n; i++) {

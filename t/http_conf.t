@@ -149,8 +149,9 @@ refused(@$_) for
         'duplicate parameter "www" of urlstore_zone "u"' ],
     [ 'urlstore_zone u 32m foo=1;', 'invalid parameter "foo=1" of '
         . 'urlstore_zone "u": allowed are profile, www, schemes, marks, sets, '
-        . 'sets_create, sites, revisit, huge, path, sync, follow, replicate, '
-        . 'replicas, lease, takeover, stale, base, mode, snapshot, scrub, '
+        . 'sets_create, sites, revisit, erase_within, huge, path, sync, '
+        . 'follow, replicate, replicas, lease, '
+        . 'takeover, stale, base, mode, snapshot, scrub, '
         . 'cluster, shard, node' ],
     [ 'urlstore_filter u 32m capacity=1 error=.1 marks=a;',
         'invalid parameter "marks=a" of urlstore_filter "u": allowed are '

@@ -99,7 +99,8 @@ is_deeply([@$s{qw(erasure kind state listed deleted lifted reason)}],
     [1, 'urls', 'done', 3, 2, undef, 'court order 7'], 'GET /erase/1');
 cmp_ok(abs($s->{$_} - time), '<', 60, "  $_") for qw(created done);
 is($t->get('/erase/1', Accept => 'text/plain')->{body},
-    "1\turls\tdone\t3\t2\t$s->{created}\t$s->{done}\t-\tcourt order 7\n",
+    "1\turls\tdone\t3\t2\t$s->{created}\t$s->{done}\t-\t"
+    . "memory,workers,files\tcourt order 7\n",
     '  as text');
 
 for ([ 'POST /add?url=', $some[0], 422 ], [ 'POST /add?url=', $some[2], 200 ]) {
@@ -375,8 +376,9 @@ is($t->get('/erase?from=3&limit=2')->json->{next}, 5, '  and the next one');
 is($t->get("/erase?from=" . ($last + 1))->{body},
     qq({"erasures":[],"next":@{[$last + 1]}}\n), '  after the last one');
 $r = $t->get('/erase?from=2&limit=1&summary=1', Accept => 'text/plain');
-like($r->{body}, qr/\A2\turls\tdone\t2\t2\t\d+\t\d+\t-\t\n# next=3\n\z/,
+like($r->{body}, qr/\A2\turls\tdone\t2\t2\t\d+\t\d+\t-\t[a-z,]+\t\n/,
     '  as text');
+like($r->{body}, qr/\n# next=3\n\z/, '  and the next one');
 $r = $t->get('/erase?limit=2', Accept => 'application/x-ndjson');
 like($r->{body}, qr/\A\{"erasure":1,.*\n\{"erasure":2,.*\n\{"next":3\}\n\z/,
     '  as NDJSON');

@@ -241,9 +241,13 @@ us_list_time(uint8_t *p, us_format_t format, const char *name, uint64_t s)
 
 
 uint8_t *
-us_list_erasure(uint8_t *p, us_format_t format, const us_erasure_info_t *e)
+us_list_erasure(uint8_t *p, us_format_t format, const us_erasure_info_t *e,
+    unsigned left)
 {
-    const char  *kind, *state;
+    unsigned     i;
+    const char  *kind, *state, *before;
+
+    static const char *const  places[] = { "memory", "workers", "files" };
 
     static const char *const  kinds[] = {
         [US_ERASURE_URLS] = "urls",
@@ -269,11 +273,26 @@ us_list_erasure(uint8_t *p, us_format_t format, const us_erasure_info_t *e)
     p = us_list_time(p, format, "done", e->done);
     p = us_list_time(p, format, "lifted", e->lifted);
 
+    before = format == US_FORMAT_TEXT ? left ? "\t" : "\t-" : ",\"left\":[";
+
+    for (i = 0; left; i++, left >>= 1) {
+        if (left & 1) {
+            p = us_json_printf(p, format == US_FORMAT_TEXT ? "%s%s"
+                                                           : "%s\"%s\"",
+                               before, places[i]);
+            before = ",";
+        }
+    }
+
+    if (before[1]) {
+        p = us_put(p, before);
+    }
+
     if (format == US_FORMAT_TEXT) {
         return us_json_printf(p, "\t%V\n", e->reason);
     }
 
-    p = us_json_printf(p, ",\"reason\":%q}", e->reason);
+    p = us_json_printf(p, "],\"reason\":%q}", e->reason);
 
     return us_put(p, format == US_FORMAT_NDJSON ? "\n" : "");
 }

@@ -90,12 +90,12 @@ int us_list_set_read(us_str_t *text, us_store_set_info_t *set);
 
 /*
  * An erasure: {"erasure", "kind", "state", "listed", "deleted", "created",
- * "done", "lifted", "reason"}, or these in columns.
+ * "done", "lifted", "left", "reason"}, or these in columns.  left: US_LEFT_*.
  */
-#define US_LIST_ERASURE  (us_json_quoted_max(US_ERASURE_REASON) + 256)
+#define US_LIST_ERASURE  (us_json_quoted_max(US_ERASURE_REASON) + 320)
 
 uint8_t *us_list_erasure(uint8_t *p, us_format_t format,
-    const us_erasure_info_t *erasure);
+    const us_erasure_info_t *erasure, unsigned left);
 
 /* whether a reason can be kept: UTF-8, without control bytes, not too long */
 int us_list_is_reason(us_str_t reason);

@@ -343,7 +343,8 @@ us_erase_show(us_erasing_t *e, uint64_t number)
     us_erasure_info_t  info;
 
     if (us_store_erasure(us_embed_store(e->embed), number, &info)) {
-        (void) fwrite(line, us_list_erasure(line, US_FORMAT_TEXT, &info)
+        (void) fwrite(line, us_list_erasure(line, US_FORMAT_TEXT, &info,
+                                      info.gone ? 0 : US_LEFT_FILES)
                             - line, 1, stdout);
     }
 }

@@ -183,8 +183,11 @@ void ngx_http_urlstore_group_drop(ngx_http_urlstore_batch_t *batch);
 ngx_int_t ngx_http_urlstore_store_group(ngx_http_urlstore_batch_t *batch,
     ngx_http_urlstore_group_t *g);
 
-/* at the end of the worker: the free ones */
+/* the free ones of the worker: its end, and an erasure */
 void ngx_http_urlstore_group_exit(void);
+
+/* ngx_http_urlstore_wipe.c */
+void ngx_http_urlstore_wipe(ngx_http_urlstore_zone_t *zone);
 
 /* ngx_http_urlstore_erase.c */
 

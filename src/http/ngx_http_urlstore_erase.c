@@ -230,7 +230,8 @@ ngx_http_urlstore_erasure_reply(ngx_http_urlstore_ctx_t *ctx, uint64_t number)
 
     ngx_http_urlstore_accept(ctx, US_FORMAT_JSON);
 
-    ctx->out.pos = us_list_erasure(ctx->out.pos, ctx->format, &e);
+    ctx->out.pos = us_list_erasure(ctx->out.pos, ctx->format, &e,
+                                   us_life_left(&ctx->zone->life, &e));
 
     if (ctx->format == US_FORMAT_JSON) {
         *ctx->out.pos++ = '\n';

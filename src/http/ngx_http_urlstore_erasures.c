@@ -164,7 +164,8 @@ ngx_http_urlstore_erasures_produce(ngx_http_urlstore_ctx_t *ctx,
             *out->pos++ = ',';
         }
 
-        out->pos = us_list_erasure(out->pos, ctx->format, &e);
+        out->pos = us_list_erasure(out->pos, ctx->format, &e,
+                                   us_life_left(&ctx->zone->life, &e));
     }
 
     ctx->lsn = us_store_published(ctx->zone->store);

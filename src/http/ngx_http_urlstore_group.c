@@ -976,4 +976,6 @@ ngx_http_urlstore_group_exit(void)
         ngx_http_urlstore_groups = g->next;
         ngx_free(g);
     }
+
+    ngx_http_urlstore_ngroups = 0;
 }

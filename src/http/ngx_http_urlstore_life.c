@@ -29,13 +29,7 @@
 /* after a sweep that had no room, s */
 #define NGX_HTTP_URLSTORE_SWEEP_FULL  10
 
-/* s from the first of some erasures to the pass over the records */
-#define NGX_HTTP_URLSTORE_SWEEP_DELAY 1800
-
-/* ms between two ticks of a zone that is not on disk */
-#define NGX_HTTP_URLSTORE_SWEEP_TICK  10000
-
-
+#define NGX_HTTP_URLSTORE_TICK   1000     /* ms, of a zone without a disk */
 #define NGX_HTTP_URLSTORE_CLOSE  3000     /* ms, at the master's end */
 
 /* a time of day that has moved by so many seconds has not been slewed */
@@ -234,6 +228,15 @@ ngx_http_urlstore_hot_attach(ngx_http_urlstore_zone_t *zone)
 }
 
 
+void
+ngx_http_urlstore_hot_wipe(void)
+{
+    if (ngx_http_urlstore_hot) {
+        us_hot_wipe(ngx_http_urlstore_hot);
+    }
+}
+
+
 /* the stores have been closed */
 
 void
@@ -399,8 +402,9 @@ ngx_http_urlstore_erasure_log(ngx_http_urlstore_zone_t *zone, uint64_t number,
  * The sweep, which completes erasures, is done by one worker of all, by
  * whichever looks first: when an erasure of a site was begun, when a worker
  * starts, and at each tick.  Each turn of the event loop sweeps for a
- * millisecond at most.  Records are erased later, for all erasures of half an
- * hour together, as each pass reads all records and is followed by a snapshot.
+ * millisecond at most.  Records are erased later, for all erasures of a quarter
+ * of erase_within together, as each pass reads all records and is followed by a
+ * snapshot.
  */
 
 static void
@@ -461,35 +465,12 @@ ngx_http_urlstore_sweep_run(ngx_event_t *ev)
 }
 
 
-static void
-ngx_http_urlstore_sweep_tick(ngx_event_t *ev)
-{
-    ngx_http_urlstore_sweep(ev->data);
-}
-
-
 void
 ngx_http_urlstore_sweep(ngx_http_urlstore_zone_t *zone)
 {
-    uint64_t      number, since;
     ngx_event_t  *ev;
 
-    us_store_sweep_delay(zone->store, NGX_HTTP_URLSTORE_SWEEP_DELAY);
-
-    /* the tick of a zone on disk is that of its life */
-
-    ev = &zone->tick;
-
-    if (zone->life.conf.memory && !ev->timer_set
-        && us_store_erasures_left(zone->store, &number, 1, &since))
-    {
-        ev->handler = ngx_http_urlstore_sweep_tick;
-        ev->data = zone;
-        ev->log = ngx_cycle->log;
-        ev->cancelable = 1;
-
-        ngx_add_timer(ev, NGX_HTTP_URLSTORE_SWEEP_TICK);
-    }
+    us_store_sweep_delay(zone->store, zone->erase_within / 4000);
 
     ev = &zone->sweep_event;
 
@@ -540,11 +521,13 @@ ngx_http_urlstore_tick(ngx_event_t *ev)
 
     ngx_http_urlstore_refresh(zone);
 
-    next = us_life_tick(&zone->life);
+    next = zone->life.conf.memory ? NGX_HTTP_URLSTORE_TICK
+           : us_life_tick(&zone->life);
 
     ngx_http_urlstore_shard_tick(zone);
     ngx_http_urlstore_clock(zone);
     ngx_http_urlstore_sweep(zone);
+    zone->kind->wipe(zone);
 
     /* a worker that left its loop would wait for its thread in another one */
 
@@ -598,15 +581,7 @@ ngx_http_urlstore_store_open(ngx_http_urlstore_zone_t *zone, ngx_log_t *log)
     us_store_conf(zone->store, &zone->conf);
     ngx_http_urlstore_hot_attach(zone);
 
-    if (zone->life.conf.memory) {
-
-        /* it has no tick */
-
-        ngx_http_urlstore_sweep(zone);
-        return NGX_OK;
-    }
-
-    for (i = 0; i < US_ROLES; i++) {
+    for (i = 0; i < US_ROLES && !zone->life.conf.memory; i++) {
         zone->tasks[i] = ngx_thread_task_alloc(zone->cycle->pool,
                                                sizeof(us_job_t *));
         if (zone->tasks[i] == NULL) {

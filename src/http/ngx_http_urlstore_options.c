@@ -43,8 +43,12 @@
 /* preset of sets= */
 #define NGX_HTTP_URLSTORE_SETS        64
 
+/* preset of erase_within=, ms */
+#define NGX_HTTP_URLSTORE_ERASE       (3600 * 1000)
+
 /* ms */
 #define NGX_HTTP_URLSTORE_DAY         ((uint64_t) 24 * 60 * 60 * 1000)
+#define NGX_HTTP_URLSTORE_MONTH       (30 * NGX_HTTP_URLSTORE_DAY)
 
 
 /*
@@ -572,6 +576,10 @@ static ngx_http_urlstore_option_t  ngx_http_urlstore_options[] = {
       AT(conf), US_STORE_REVISIT_MIN, US_STORE_REVISIT_MAX, NULL, NULL,
       "a time from 1m to 1d, such as 1h," },
 
+    { ngx_string("erase_within"), ngx_http_urlstore_opt_time,
+      AT(erase_within), 1000, NGX_HTTP_URLSTORE_MONTH, NULL, NULL,
+      "a time from 1s to 30d" },
+
     { ngx_string("huge"), ngx_http_urlstore_opt_word,
       AT(huge), 0, 0, ngx_http_urlstore_on_off, NULL, NULL },
 
@@ -1044,6 +1052,7 @@ ngx_http_urlstore_zone_find(ngx_conf_t *cf, ngx_str_t *name)
     zone->shard = NGX_CONF_UNSET;
     zone->pace.left = US_SHIP_GRACE;
     zone->replicate.lease = NGX_HTTP_URLSTORE_LEASE;
+    zone->erase_within = NGX_HTTP_URLSTORE_ERASE;
     zone->replicate.stale = NGX_HTTP_URLSTORE_STALE;
 
     /* for a filter and a router, this is all */

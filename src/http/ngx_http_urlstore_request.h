@@ -178,6 +178,9 @@ struct ngx_http_urlstore_kind_s {
     ngx_int_t                     (*open)(ngx_http_urlstore_zone_t *zone,
                                           ngx_log_t *log);
 
+    /* at each tick: see ngx_http_urlstore_wipe.c; only with a store */
+    void                          (*wipe)(ngx_http_urlstore_zone_t *zone);
+
     /* a link to its canonical URL */
     us_verdict_t                  (*normalize)(const us_norm_t *norm,
                                                us_norm_ws_t *ws, us_str_t link,

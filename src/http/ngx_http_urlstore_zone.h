@@ -89,6 +89,7 @@ struct ngx_http_urlstore_zone_s {
     time_t                          keys_keep; /* 0: off */
     unsigned                        sets_auto; /* at their first use */
     unsigned                        huge;
+    ngx_msec_t                      erase_within; /* bytes of erased URLs go */
     ngx_uint_t                      rules;    /* user rules of all kinds */
     ngx_uint_t                      limits;   /* urlstore_max_*, one bit each */
     const ngx_http_urlstore_kind_t *kind;
@@ -127,6 +128,10 @@ struct ngx_http_urlstore_zone_s {
     uint64_t                        sweep_generation; /* of the store */
     time_t                          sweep_next;       /* not before */
     ngx_event_t                     sweep_event;
+
+    uint64_t                        wiping;   /* LSN: once, and */
+    uint64_t                        wiped;    /* twice */
+    ngx_msec_t                      wipe_next;
 
     ngx_thread_task_t              *tasks[US_ROLES];
     ngx_event_t                     tick;
@@ -269,6 +274,7 @@ void ngx_http_urlstore_refresh(ngx_http_urlstore_zone_t *zone);
 void ngx_http_urlstore_zone_lock(ngx_http_urlstore_zone_t *zone,
     us_store_lock_t *lock);
 void ngx_http_urlstore_hot_init(size_t size, ngx_log_t *log);
+void ngx_http_urlstore_hot_wipe(void);
 void ngx_http_urlstore_hot_exit(void);
 void ngx_http_urlstore_train(ngx_http_urlstore_zone_t *zone);
 

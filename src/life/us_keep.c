@@ -258,12 +258,12 @@ us_snapshot_job(us_job_t *job)
 }
 
 
-/* whether no file is left that begins below an LSN */
+/* the LSN at which the first file begins */
 
-static int
-us_erased_files(us_life_t *l, uint64_t lsn)
+static uint64_t
+us_erased_files(us_life_t *l)
 {
-    int              clean;
+    uint64_t         lsn;
     us_dir_t         dir;
     us_manifest_t    m;
     us_disk_error_t  e;
@@ -280,34 +280,24 @@ us_erased_files(us_life_t *l, uint64_t lsn)
         return 0;
     }
 
-    clean = dir.nsegments && dir.segments[0] >= lsn
-            && dir.nsnapshots && dir.snapshots[0] >= lsn;
+    lsn = dir.nsegments ? dir.segments[0] : 0;
+    lsn = dir.nsnapshots && dir.snapshots[0] < lsn ? dir.snapshots[0] : lsn;
 
     us_dir_free(&dir);
 
-    return clean;
+    return lsn;
 }
 
 
 static void
 us_erased_job(us_job_t *job)
 {
-    uint64_t     lsn;
-    us_life_t   *l;
-    us_share_t  *sh;
+    us_life_t  *l;
 
     l = job->life;
-    sh = l->sh;
-    lsn = us_acquire(&sh->snapshot_lsn);
 
-    if (us_erased_files(l, lsn)) {
-        us_share_raise(&sh->erased, lsn);
-        us_job_say(job, US_SAY_NOTICE, "no file has erased URLs any more, up "
-                   "to LSN %llu", (unsigned long long) lsn);
-        return;
-    }
-
-    us_release(&sh->erased_next, us_job_now(l) + US_KEEP_GAP);
+    us_release(&l->sh->erased_next, us_job_now(l) + US_KEEP_GAP);
+    us_share_raise(&l->sh->erased, us_erased_files(l));
 }
 
 

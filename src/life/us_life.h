@@ -79,6 +79,7 @@
 
 
 #include "us_share.h"
+#include "../store/us_erasures.h"
 #include "us_data.h"
 #include "us_peer.h"
 #include "../journal/us_stream.h"
@@ -382,6 +383,14 @@ void us_life_journal(us_life_t *l, us_tail_t *tail, us_beat_t *beat);
 /* around us_store_delete(), with its LSN or 0 */
 void us_life_deleting(us_life_t *l);
 void us_life_deleted(us_life_t *l, uint64_t lsn);
+
+/*
+ * This process has wiped its memory since records were gone at that LSN
+ * (us_store_erased_lsn()).  us_life_left(): where URLs of an erasure may be
+ * left, US_LEFT_*.
+ */
+void us_life_wiped(us_life_t *l, uint64_t lsn);
+unsigned us_life_left(const us_life_t *l, const us_erasure_info_t *e);
 
 /* whether an answer "deleted", or "not found", is as good as us_life_lsn() */
 int us_life_deletes_promised(const us_life_t *l);

@@ -329,6 +329,29 @@ us_life_deleted(us_life_t *l, uint64_t lsn)
 }
 
 
+void
+us_life_wiped(us_life_t *l, uint64_t lsn)
+{
+    if (l->member) {
+        us_release(&l->member->wiped, lsn);
+    }
+}
+
+
+unsigned
+us_life_left(const us_life_t *l, const us_erasure_info_t *e)
+{
+    if (e->gone == 0) {
+        return US_LEFT_MEMORY|US_LEFT_WORKERS
+               |(l->conf.memory ? 0 : US_LEFT_FILES);
+    }
+
+    return (us_members_wiped(l->sh) < e->gone ? US_LEFT_WORKERS : 0)
+           |(!l->conf.memory && us_acquire(&l->sh->erased) < e->gone
+             ? US_LEFT_FILES : 0);
+}
+
+
 int
 us_life_deletes_promised(const us_life_t *l)
 {

@@ -36,6 +36,13 @@ extern "C" {
 #define US_ERASURE_REASON   200       /* bytes */
 
 
+/* where bytes of erased URLs may be left */
+
+#define US_LEFT_MEMORY   1            /* in the zone */
+#define US_LEFT_WORKERS  2            /* in private memory of processes */
+#define US_LEFT_FILES    4            /* in the directory */
+
+
 typedef enum {
     US_ERASURE_URLS = 0,
     US_ERASURE_SITE

@@ -108,6 +108,24 @@ us_hot_destroy(us_hot_t *h)
 }
 
 
+void
+us_hot_wipe(us_hot_t *h)
+{
+    uint64_t  used;
+
+    /* before it has gone round once: it takes memory as it fills */
+
+    used = h->head - (h->nring + 1);
+    used = used < h->nring ? used : h->nring;
+
+    explicit_bzero(h->buckets, h->nbuckets * sizeof(us_hot_bucket_t));
+    explicit_bzero(h->ring, used * sizeof(uint64_t));
+
+    h->head = h->nring + 1;
+    h->at = 0;
+}
+
+
 uint32_t
 us_hot_owner(us_hot_t *h)
 {

@@ -51,6 +51,9 @@ typedef struct {
 us_hot_t *us_hot_create(size_t size);
 void us_hot_destroy(us_hot_t *h);
 
+/* overwrites all of it: it is empty then */
+void us_hot_wipe(us_hot_t *h);
+
 /* a new owner; an owner that is gone leaves entries that nobody finds */
 uint32_t us_hot_owner(us_hot_t *h);
 

@@ -367,6 +367,18 @@ us_norm_ws_destroy(us_norm_ws_t *ws)
 
 
 void
+us_norm_ws_wipe(us_norm_ws_t *ws)
+{
+    if (ws->rules) {
+        us_rules_ws_wipe(ws->rules);
+    }
+
+    explicit_bzero((uint8_t *) ws + offsetof(us_norm_ws_t, memo),
+                   sizeof(us_norm_ws_t) - offsetof(us_norm_ws_t, memo));
+}
+
+
+void
 us_norm_ws_budget(us_norm_ws_t *ws, uint64_t *ns)
 {
     if (ws->rules) {

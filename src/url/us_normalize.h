@@ -110,6 +110,9 @@ us_norm_t *us_norm_of(us_str_t signature);
 us_norm_ws_t *us_norm_ws_create(const us_norm_t *n);
 void us_norm_ws_destroy(us_norm_ws_t *ws);
 
+/* overwrites the texts that it has of URLs; no result of it is in use */
+void us_norm_ws_wipe(us_norm_ws_t *ws);
+
 /* us_canon_t.merge of a canonical URL; ws is of n */
 unsigned us_norm_merge(const us_norm_t *n, us_norm_ws_t *ws, us_str_t href);
 

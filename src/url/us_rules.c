@@ -415,6 +415,13 @@ us_rules_ws_create(const us_rules_t *r)
 
 
 void
+us_rules_ws_wipe(us_rules_ws_t *ws)
+{
+    explicit_bzero(ws->text, sizeof(ws->text));
+}
+
+
+void
 us_rules_ws_destroy(us_rules_ws_t *ws)
 {
     if (ws) {

@@ -50,6 +50,7 @@ int us_rules_have_filters(const us_rules_t *r);
 
 us_rules_ws_t *us_rules_ws_create(const us_rules_t *r);
 void us_rules_ws_destroy(us_rules_ws_t *ws);
+void us_rules_ws_wipe(us_rules_ws_t *ws);
 
 /* *ns is what is left of the budget, CPU time; NULL: there is none */
 void us_rules_ws_budget(us_rules_ws_t *ws, uint64_t *ns);

@@ -223,6 +223,44 @@ test_lengths(void **state)
 }
 
 
+/* nothing is found any more, and nothing is left; also of a full one */
+
+static void
+test_wipe(void **state)
+{
+    size_t         i;
+    unsigned       k, n, klass;
+    uint64_t       value;
+    us_hot_t      *h;
+    us_hot_key_t   key;
+
+    make_texts();
+    h = us_hot_create(US_HOT_MIN);
+    assert_non_null(h);
+
+    for (n = 1; n <= TEXTS; n *= 8) {
+        for (k = 0; k < n; k++) {
+            key = key_of(h, k, 1, 0, 0);
+            us_hot_put(h, &key, k, 0);
+        }
+
+        assert_true(us_hot_find(h, &key, &value, &klass));
+        us_hot_wipe(h);
+
+        for (k = 0; k < n; k++) {
+            key = key_of(h, k, 1, 0, 0);
+            assert_false(us_hot_find(h, &key, &value, &klass));
+        }
+
+        for (i = 0; i < h->size; i++) {
+            assert_int_equal(((uint8_t *) h->buckets)[i], 0);
+        }
+    }
+
+    us_hot_destroy(h);
+}
+
+
 static void
 test_positions_end(void **state)
 {
@@ -555,6 +593,7 @@ main(void)
         cmocka_unit_test(test_in_use),
         cmocka_unit_test(test_lengths),
         cmocka_unit_test(test_positions_end),
+        cmocka_unit_test(test_wipe),
         cmocka_unit_test(test_delete),
         cmocka_unit_test(test_owners),
         cmocka_unit_test(test_lsn),

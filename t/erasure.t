@@ -1,0 +1,142 @@
+#!/usr/bin/perl
+
+# Nothing is left of URLs that were erased: neither in the files of the
+# directory, nor in the memory of any process, also not in the zone; and what
+# they shared with others is there.
+
+use strict;
+use warnings;
+
+use lib 't/lib';
+use UrlStore::Corpora;
+use UrlStore::Test;
+
+use constant WITHIN => 8;                       # s
+
+my $t = UrlStore::Test->new(workers => 2, log => 'notice')->run(<<"CONF");
+keepalive_timeout 1s;
+urlstore_zone u 64m path=%%DIR%%/u erase_within=@{[WITHIN]}s;
+urlstore_zone m 16m erase_within=@{[WITHIN]}s;
+server {
+    listen 127.0.0.1:%%PORT%%;
+    location / { urlstore_api u; }
+    location /m/ { urlstore_api m; }
+}
+CONF
+
+my @text = ('Content-Type' => 'text/plain');
+my $traces = "$UrlStore::Test::TOP/build/traces/traces";
+my $nginx = readlink '/proc/' . $t->pid . '/exe';
+my $lines = corpus('reddit_submissions', 12000);
+
+$t->ready(write => 1);
+
+sub add
+{
+    my ($below, @urls) = @_;
+
+    while (my @some = splice @urls, 0, 500) {
+        $t->post("$below/add?brief=1", join("\n", @some), @text);
+    }
+}
+
+add('', @$lines);
+add('/m', @$lines[0 .. 3000]);
+
+my %id;
+
+for (split /\n/, $t->get('/urls?limit=100000')->{body}) {
+    my ($id, $url) = split /\t/;
+    $id{$url} = $id;
+}
+
+my @urls = sort { $id{$a} <=> $id{$b} } keys %id;
+my @gone = @urls[map { 17 * $_ } 1 .. 300];
+my %gone = map { $_ => 1 } @gone;
+my @kept = grep { !$gone{$_} } @urls;
+
+cmp_ok(@kept, '>', 9000, 'real URLs');
+
+sub file
+{
+    my ($name, @lines) = @_;
+
+    open my $f, '>', "$t->{dir}/$name" or die $!;
+    print $f map { "$_\n" } @lines;
+    close $f or die $!;
+}
+
+file(lines => @gone);
+file(none => ());
+
+
+# requests of all kinds have them
+
+$t->get('/seen?url=' . uri_escape($_)) for @gone[0 .. 20];
+$t->get("/url/$id{$_}") for @gone[0 .. 20];
+$t->post('/seen', join("\n", @gone), @text);
+$t->get('/prefix?url=' . uri_escape($gone[5]));
+$t->get('/normalize?url=' . uri_escape($gone[6]));
+
+is(system("$traces $t->{dir}/lines $t->{dir}/none pid:$_ >/dev/null") >> 8, 1,
+    'process ' . $_ . ' has them') for $t->worker_pids;
+
+my $r = $t->post('/erase', join("\n", @gone), @text);
+is($r->{status}, 202, 'erased');
+is($t->post('/m/erase', join("\n", @gone), @text)->{status}, 202, '  twice');
+
+sub left { return join ' ', @{ $t->get("$_[0]/erase/1")->json->{left} } }
+
+is(left(''), 'memory workers files', 'what is left');
+is(left('/m'), 'memory workers', '  in a zone in memory');
+
+my $end = time + 10 * WITHIN;
+my $began = time;
+
+while (time < $end && (left('') || left('/m'))) {
+    select undef, undef, undef, .2;
+}
+
+is(left(''), '', 'nothing is left');
+is(left('/m'), '', '  in a zone in memory');
+diag('after ' . (time - $began) . ' s');
+
+
+# texts of a program
+
+sub words
+{
+    my ($file) = @_;
+
+    open my $f, '<:raw', $file or die "$file: $!";
+    local $/;
+
+    return <$f> =~ /[ -~]{12,}/g;
+}
+
+
+sub traces
+{
+    my ($what, @targets) = @_;
+    my $text = `$traces $t->{dir}/lines $t->{dir}/kept @targets`;
+
+    is($? >> 8, 0, $what);
+    diag($text) if $?;
+}
+
+file(kept => @kept, words($nginx));      # of which URLs have some as well
+traces('no file of the directory has a piece of one', "$t->{dir}/u");
+traces("nor has process $_", "pid:$_") for $t->worker_pids;
+traces('nor has the master', 'pid:' . $t->pid);
+
+my $seen = 0;
+
+for (my @rest = @kept; my @some = splice @rest, 0, 1000; ) {
+    $seen += () = $t->post('/seen', join("\n", @some), @text)->{body}
+        =~ /\tseen\t/g;
+}
+
+is($seen, @kept, 'all others are there');
+$t->stop;
+
+done_testing();
