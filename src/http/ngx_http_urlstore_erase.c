@@ -62,7 +62,6 @@ ngx_http_urlstore_erasure_begin(ngx_http_urlstore_ctx_t *ctx,
     u_char                     random[16];
     uint64_t                   lsn;
     ngx_str_t                  reason;
-    us_process_t               owner;
     us_store_key_t            *key;
     us_store_status_t          status;
     ngx_http_urlstore_zone_t  *zone;
@@ -80,13 +79,12 @@ ngx_http_urlstore_erasure_begin(ngx_http_urlstore_ctx_t *ctx,
 
     key = ctx->key.name ? &ctx->key : NULL;
     ctx->key.until = ngx_time() + zone->keys_keep;
-    owner = kind == US_ERASURE_SITE ? 0 : zone->life.self;
 
     ngx_http_urlstore_clock(zone);
 
     status = us_store_erasure_begin(zone->store, kind,
                                     ngx_http_urlstore_str(&reason), random,
-                                    owner, key, number, &lsn);
+                                    zone->life.self, key, number, &lsn);
 
     switch (status) {
 
@@ -265,21 +263,15 @@ ngx_http_urlstore_erase_list(ngx_http_urlstore_ctx_t *ctx,
 {
     uint64_t            lsn;
     us_store_status_t   status;
-    us_erasure_info_t   e;
 
     if (erase->site.len) {
-
-        /* to an earlier try of the request it was, and a sweep may be over */
-
-        (void) us_store_erasure(ctx->zone->store, erase->number, &e);
-
-        if (e.state == US_ERASURE_DONE) {
-            return NGX_OK;
-        }
-
         status = us_store_erase_site(ctx->zone->store, erase->number,
                                      erase->site, &lsn);
         ctx->lsn = ngx_max(ctx->lsn, lsn);
+
+        if (status == US_OK) {
+            us_store_erasure_leave(ctx->zone->store, erase->number);
+        }
 
     } else {
         status = ngx_http_urlstore_erase_item(ctx, erase->number,
@@ -298,8 +290,8 @@ ngx_http_urlstore_erase_list(ngx_http_urlstore_ctx_t *ctx,
 
     case US_GONE:
         return ngx_http_urlstore_fault(ctx, NGX_HTTP_CONFLICT,
-                                       "erasure %uL was lifted meanwhile",
-                                       erase->number);
+                                       "erasure %uL was lifted meanwhile, or "
+                                       "is of another site", erase->number);
 
     case US_MOVED:
         return ngx_http_urlstore_fault(ctx, NGX_HTTP_URLSTORE_MISDIRECTED,
@@ -328,7 +320,7 @@ ngx_http_urlstore_erase_cleanup(void *data)
 
     erase = ctx->data;
 
-    if (erase && erase->number && erase->site.len == 0) {
+    if (erase && erase->number) {
         us_store_erasure_leave(ctx->zone->store, erase->number);
     }
 }

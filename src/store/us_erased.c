@@ -192,6 +192,13 @@ us_erased_look(const us_arena_t *a, us_erased_hash_t h, uint64_t number)
 }
 
 
+int
+us_erased_has_locked(const us_arena_t *a, us_erased_hash_t h)
+{
+    return us_erased_look(a, h, us_erased_number(h.rest)) != NULL;
+}
+
+
 uint64_t
 us_erased_by_locked(const us_arena_t *a, const us_erased_t *erased)
 {

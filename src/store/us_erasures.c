@@ -241,17 +241,26 @@ us_erasure_turn_locked(us_arena_t *a, uint64_t number, uint64_t done,
 }
 
 
-/* one that was begun with this key, and is in force; 0: there is none */
+/*
+ * One that was begun with this key, and is in force; 0: there is none.  A site
+ * that was not put on the list before its process was killed is none: a sweep
+ * may have done the erasure since, or be about to do so.
+ */
 
 static uint64_t
-us_erasure_again(us_store_t *s, const us_store_key_t *key)
+us_erasure_again(us_store_t *s, us_erasure_kind_t kind,
+    const us_store_key_t *key)
 {
-    uint64_t  n, last;
+    uint64_t           n, last;
+    us_erasure_row_t  *row;
 
     last = us_head(s)->erasures;
 
     for (n = last; key && n && last - n < US_ERASURE_RECENT; n--) {
-        if (us_erasure_row(&s->arena, n)->lifted == 0
+        row = us_erasure_row(&s->arena, n);
+
+        if (row->lifted == 0 && us_erasure_kind(row->what) == kind
+            && (kind == US_ERASURE_URLS || row->listed)
             && us_keys_has(&s->arena, key->name, US_KEYS_ERASURE, 0, n,
                            s->now))
         {
@@ -294,7 +303,7 @@ us_store_erasure_begin(us_store_t *s, us_erasure_kind_t kind, us_str_t reason,
     op.bytes.data = bytes;
     op.bytes.len = sizeof(head) + reason.len;
 
-    *number = us_erasure_again(s, key);
+    *number = us_erasure_again(s, kind, key);
 
     if (*number) {
         status = US_SEEN;
@@ -701,6 +710,7 @@ us_store_erase_site(us_store_t *s, uint64_t number, us_str_t text,
 {
     unsigned            klass;
     us_erased_hash_t    h;
+    us_erasure_row_t   *row;
     us_store_status_t   status;
 
     klass = 0;
@@ -710,8 +720,17 @@ us_store_erase_site(us_store_t *s, uint64_t number, us_str_t text,
     us_store_enter(s);
 
     status = us_erase_allowed_locked(s, number);
+    row = us_erasure_row(&s->arena, number);
 
-    if (status == US_OK && us_erasure_row(&s->arena, number)->done) {
+    if (status == US_OK && us_erased_has_locked(&s->arena, h)) {
+        /* void */
+
+    } else if (status == US_OK
+               && (row->done || (us_erasure_kind(row->what) == US_ERASURE_SITE
+                                 && row->listed)))
+    {
+        /* a sweep may be over, or past some of the site's ids */
+
         status = US_GONE;
 
     } else if (status == US_OK
@@ -780,40 +799,45 @@ us_sweep_left(const us_store_t *s)
 }
 
 
-/* whether ids are to be deleted */
+/* the erasures for which ids are to be deleted, at most so many */
 
-static int
-us_sweep_open(const us_store_t *s)
+static size_t
+us_sweep_open(const us_store_t *s, uint64_t *numbers, size_t most)
 {
+    size_t    k;
     uint64_t  n, open;
 
     open = us_acquire(&us_head(s)->erasures_open);
 
-    for (n = us_store_erasures(s); n && open; n--) {
+    for (n = us_store_erasures(s), k = 0; n && open && k < most; n--) {
 
         if (us_acquire(&us_erasure_row(&s->arena, n)->done) == 0) {
             if (us_sweep_wanted(s, n)) {
-                return 1;
+                numbers[k++] = n;
             }
 
             open--;
         }
     }
 
-    return 0;
+    return k;
 }
 
 
 int
 us_store_sweep_due(const us_store_t *s)
 {
-    return us_sweep_open(s) || us_sweep_left(s);
+    uint64_t  number;
+
+    return us_sweep_open(s, &number, 1) || us_sweep_left(s);
 }
 
 
 static us_store_status_t
 us_sweep_begin(us_store_t *s, us_sweep_t *sweep)
 {
+    size_t         n;
+    uint64_t      *numbers;
     us_head_t     *h;
     us_process_t   held, self;
 
@@ -830,10 +854,24 @@ us_sweep_begin(us_store_t *s, us_sweep_t *sweep)
         return US_SEEN;
     }
 
+    numbers = malloc(US_SWEEP_NUMBERS * sizeof(uint64_t));
+
+    if (numbers == NULL) {
+        return US_FULL;
+    }
+
+    /*
+     * Those that lose their owner from here on are for the next sweep: this one
+     * may be past an id that is to be deleted for them.
+     */
+
+    n = us_sweep_open(s, numbers, US_SWEEP_NUMBERS);
+
     us_store_enter(s);
 
     if (h->sweeper != held) {
         us_store_leave(s);
+        free(numbers);
         return US_SEEN;
     }
 
@@ -842,9 +880,9 @@ us_sweep_begin(us_store_t *s, us_sweep_t *sweep)
     /* nothing that is on the list now gets an id from here on */
 
     sweep->end = h->next_id;
-    sweep->at = us_sweep_open(s) ? 0 : sweep->end;
-    sweep->number = 0;
-    sweep->last = h->erasures;
+    sweep->at = n ? 0 : sweep->end;
+    sweep->numbers = numbers;
+    sweep->n = n;
     sweep->begun = 1;
     sweep->full = 0;
 
@@ -878,33 +916,25 @@ us_store_sweep_end(us_store_t *s, us_sweep_t *sweep)
 static us_store_status_t
 us_sweep_finish(us_store_t *s, us_sweep_t *sweep)
 {
-    uint64_t            n, lsn;
+    uint64_t            since, lsn;
     us_store_status_t   status;
-
-    while (!sweep->full && sweep->number < sweep->last
-           && !us_sweep_wanted(s, sweep->number + 1))
-    {
-        sweep->number++;
-    }
 
     status = sweep->full ? US_FULL : US_OK;
 
-    if (status == US_OK && sweep->number < sweep->last) {
-        status = us_store_erasure_done(s, sweep->number + 1, &lsn);
+    if (status == US_OK && sweep->n) {
+        status = us_store_erasure_done(s, sweep->numbers[sweep->n - 1], &lsn);
 
         if (status == US_OK) {
-            sweep->done = ++sweep->number;
+            sweep->done = sweep->numbers[--sweep->n];
             return US_NEW;
         }
 
     } else if (status == US_OK && us_sweep_left(s)) {
-        sweep->n = 0;
-        sweep->numbers = malloc(US_SWEEP_NUMBERS * sizeof(uint64_t));
         sweep->pass = us_erase_create(s, US_ERASE_MOST);
 
-        if (sweep->numbers && sweep->pass) {
+        if (sweep->pass) {
             sweep->n = us_store_erasures_left(s, sweep->numbers,
-                                              US_SWEEP_NUMBERS, &n);
+                                              US_SWEEP_NUMBERS, &since);
             sweep->lsn = us_store_published(s);
             return US_NEW;
         }

@@ -14,9 +14,9 @@
  *                                    |        `- us_store_erasure_done()
  *                                    `------------------------'
  *
- * An erasure of URLs has an owner, the process that gives them to
- * us_store_erase().  One without a living owner, such as one of a site, is
- * completed by us_store_sweep(), which looks at every id.
+ * An erasure has an owner, the process that gives its URLs to us_store_erase(),
+ * or puts its site on the list.  One without a living owner is completed by
+ * us_store_sweep(), which looks at every id.
  */
 
 
@@ -76,9 +76,9 @@ void us_store_allow_erasures(us_store_t *s, int on);
 
 /*
  * Begins one, at the handle's time; `random` is the key of the list's hashes,
- * if this is the first one.  owner: see above, 0: none.  US_NEW; US_SEEN: it
- * was begun with this key (or NULL) before; US_FULL, US_BUSY, US_FENCED;
- * US_UNKNOWN: there must be none.
+ * if this is the first one.  owner: see above, 0: none.  US_NEW; US_SEEN: one
+ * of this kind was begun with this key (or NULL) before; US_FULL, US_BUSY,
+ * US_FENCED; US_UNKNOWN: there must be none.
  */
 us_store_status_t us_store_erasure_begin(us_store_t *s, us_erasure_kind_t kind,
     us_str_t reason, const uint8_t random[16], us_process_t owner,
@@ -96,8 +96,9 @@ uint64_t us_store_erase(us_store_t *s, uint64_t number, us_store_item_t *items,
 
 /*
  * Puts a site on the list, in both spellings; text is us_canon_site().  What is
- * stored of it is for a sweep.  US_OK, or as us_store_erase(); US_GONE also of
- * an erasure that is done.
+ * stored of it is for a sweep, when the owner leaves.  US_OK, also if it is on
+ * the list, or as us_store_erase(); US_GONE also of an erasure that is done, or
+ * of another site.
  */
 us_store_status_t us_store_erase_site(us_store_t *s, uint64_t number,
     us_str_t text, uint64_t *lsn);
@@ -148,11 +149,10 @@ int us_store_erasure(us_store_t *s, uint64_t number, us_erasure_info_t *info);
 typedef struct {
     uint64_t             at;          /* the next id */
     uint64_t             end;
-    uint64_t             number;      /* erasures up to this one are done */
-    uint64_t             last;        /* of those that it completes */
     uint64_t             done;        /* by this call; or 0 */
     struct us_erase_s   *pass;        /* over the records, or NULL */
-    uint64_t            *numbers;     /* of the erasures that it is for */
+    uint64_t            *numbers;     /* of the erasures that it completes;
+                                         then of those of the pass */
     size_t               n;
     uint64_t             lsn;         /* when it began */
     uint64_t             ring;        /* bytes that are overwritten */

@@ -372,6 +372,9 @@ void us_erased_hashes(const us_store_t *s, unsigned klass, us_str_t rest,
     unsigned spellings, us_erased_t *erased);
 us_erased_hash_t us_erased_site(const us_store_t *s, us_str_t site);
 
+/* whether the erasure whose number is part of h has this entry */
+int us_erased_has_locked(const us_arena_t *a, us_erased_hash_t h);
+
 /* which erasure refuses what has these hashes; 0: none */
 uint64_t us_erased_by_locked(const us_arena_t *a, const us_erased_t *erased);
 
