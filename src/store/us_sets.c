@@ -1688,9 +1688,9 @@ us_set_change_locked(us_arena_t *a, uint32_t row, const us_set_run_t *runs,
 {
     int              full;
     size_t           i, k, end, was, led;
-    unsigned         ns;
-    uint64_t         first, id, at, *p;
-    us_set_work_t    w, before;
+    unsigned         ns, pending;
+    uint64_t         first, id, at, members, bytes, *p;
+    us_set_work_t    w;
     us_set_spans_t   spans;
 
     first = n ? runs[0].first : 0;
@@ -1712,7 +1712,9 @@ us_set_change_locked(us_arena_t *a, uint32_t row, const us_set_run_t *runs,
 
         for (k = i; k < end; /* void */ ) {
             was = k;
-            before = w;
+            members = w.members;
+            bytes = w.bytes;
+            pending = w.n;
             id = first >> US_SET_CONTAINER << US_SET_CONTAINER;
             ns = us_set_gather(runs, end, &k, &first, spans.news);
 
@@ -1729,8 +1731,9 @@ us_set_change_locked(us_arena_t *a, uint32_t row, const us_set_run_t *runs,
                     us_set_live(a, at, -(int64_t) (w.at - at));
                 }
 
-                before.at = w.at;
-                w = before;
+                w.members = members;
+                w.bytes = bytes;
+                w.n = pending;
                 k = was;
                 full = 1;
                 break;
