@@ -9,11 +9,12 @@
  *
  *
  * Operations.  26 has a whole row, of the state that it has then: a replay
- * makes the row or takes over what is later in it.  27 has entries.  28 deletes
- * an id for an erasure, and has how many that has deleted.  29 is found in
- * dumps only: the size of the table, so that it does not grow, which would take
- * more chunks for a while than the store has that was dumped.  Any of them can
- * be applied again.
+ * makes the row or takes over what is later in it; one that is done is opened
+ * again by an operation that is not, and counts no less.  27 has entries.  28
+ * deletes an id for an erasure, and has how many that has deleted.  29 is found
+ * in dumps only: the size of the table, so that it does not grow, which would
+ * take more chunks for a while than the store has that was dumped.  Any of them
+ * can be applied again.
  */
 
 
@@ -30,6 +31,9 @@
 
 /* ids of one step of a sweep */
 #define US_SWEEP_IDS        256
+
+/* erasures whose records are noted to be gone in one hold of the lock */
+#define US_GONE_HOLD        64
 
 /* numbers of erasures that are looked at for one of the same key */
 #define US_ERASURE_RECENT   256
@@ -242,6 +246,47 @@ us_erasure_turn_locked(us_arena_t *a, uint64_t number, uint64_t done,
 
 
 /*
+ * Of a retry, or of another batch with its key: more is to be deleted for an
+ * erasure that was done, so it is not done, nor are its records gone.
+ */
+
+static void
+us_erasure_reopen_locked(us_arena_t *a, uint64_t number, us_process_t owner,
+    int journal)
+{
+    uint8_t            buf[US_OP_ERASURE_MAX];
+    us_op_t            op;
+    us_head_t         *h;
+    us_erasure_row_t  *row, next;
+
+    h = a->head;
+    row = us_erasure_row(a, number);
+
+    if (row->done == 0 || row->lifted) {
+        return;
+    }
+
+    us_release(&row->owner, owner);
+
+    if (journal) {
+        next = *row;
+        next.done = 0;
+        next.what = row->what & 0xffff;
+
+        op = us_erasure_op(a, number, &next, buf);
+        us_ring_put_locked(a, &op);
+    }
+
+    us_intend_locked(a, &h->erasures_open, h->erasures_open + 1);
+    us_intend_locked(a, &h->erasures_left,
+                     h->erasures_left - us_erasure_is_left(row));
+    us_intend_locked(a, &row->what, row->what & 0xffff);
+    us_intend_locked(a, &row->done, 0);
+    us_commit_locked(a);
+}
+
+
+/*
  * One that was begun with this key, and is in force; 0: there is none.  A site
  * that was not put on the list before its process was killed is none: a sweep
  * may have done the erasure since, or be about to do so.
@@ -396,8 +441,16 @@ us_store_erasure_lift(us_store_t *s, uint64_t number, uint64_t *lsn)
 void
 us_store_erasure_leave(us_store_t *s, uint64_t number)
 {
-    if (number <= us_store_erasures(s)) {
-        us_release(&us_erasure_row(&s->arena, number)->owner, 0);
+    us_erasure_row_t  *row;
+
+    if (number > us_store_erasures(s)) {
+        return;
+    }
+
+    row = us_erasure_row(&s->arena, number);
+
+    if (us_acquire(&row->done) == 0) {
+        us_release(&row->owner, 0);
     }
 }
 
@@ -443,37 +496,52 @@ us_store_erasures_left(const us_store_t *s, uint64_t *numbers, size_t most,
 us_store_status_t
 us_store_erasures_gone(us_store_t *s, const uint64_t *numbers, size_t n)
 {
-    size_t              i;
+    size_t              i, end;
     uint64_t            lsn;
     us_arena_t         *a;
+    us_erasure_row_t   *row;
     us_store_status_t   status;
 
     a = &s->arena;
     status = US_OK;
 
-    us_store_enter(s);
+    for (i = 0, lsn = 0; i < n && status == US_OK; /* void */ ) {
+        us_store_enter(s);
 
-    /*
-     * A segment of the journal begins with the first of these operations.
-     * Without a journal, all later ones have a greater number.
-     */
+        /*
+         * A segment of the journal begins with the first of these operations.
+         * Without a journal, all later ones have a greater number.
+         */
 
-    lsn = a->head->ring_size ? a->head->published : a->head->erased_lsn + 1;
-
-    for (i = 0; i < n && status == US_OK; i++) {
-
-        if (us_store_fenced_locked(s)) {
-            status = US_FENCED;
-
-        } else if (!us_ring_fits(a, US_OP_HEAD_MAX + US_OP_ERASURE_MAX)) {
-            status = US_BUSY;
-
-        } else {
-            us_erasure_turn_locked(a, numbers[i], 0, 0, lsn, 1);
+        if (lsn == 0) {
+            lsn = a->head->ring_size ? a->head->published
+                                     : a->head->erased_lsn + 1;
         }
-    }
 
-    us_store_leave(s);
+        end = n - i < US_GONE_HOLD ? n : i + US_GONE_HOLD;
+
+        for ( /* void */ ; i < end && status == US_OK; i++) {
+            row = us_erasure_row(a, numbers[i]);
+
+            /* noted before the ring was full; or not what the pass was for */
+
+            if (!us_erasure_is_left(row) || row->owner) {
+                continue;
+            }
+
+            if (us_store_fenced_locked(s)) {
+                status = US_FENCED;
+
+            } else if (!us_ring_fits(a, US_OP_HEAD_MAX + US_OP_ERASURE_MAX)) {
+                status = US_BUSY;
+
+            } else {
+                us_erasure_turn_locked(a, numbers[i], 0, 0, lsn, 1);
+            }
+        }
+
+        us_store_leave(s);
+    }
 
     return status;
 }
@@ -572,17 +640,30 @@ static us_store_status_t
 us_erase_item_locked(us_store_t *s, uint64_t number, us_store_item_t *item,
     us_erased_hash_t h)
 {
-    unsigned            i;
+    unsigned            i, done;
     uint64_t            id;
     us_store_status_t   status;
 
-    if (!us_ring_fits(&s->arena, US_OP_HEAD_MAX + US_ERASED_EACH)) {
+    done = us_erasure_row(&s->arena, number)->done != 0;
+
+    if (!us_ring_fits(&s->arena, US_OP_HEAD_MAX + US_ERASED_EACH
+                                 + done * (US_OP_HEAD_MAX
+                                           + US_OP_ERASURE_MAX)))
+    {
         return US_BUSY;
     }
 
     us_bulk_keep_locked(&s->arena, 0);
 
     h.rest |= number;
+
+    if (done) {
+        us_store_look_locked(s, item);
+
+        if (item->status == US_SEEN || !us_erased_has_locked(&s->arena, h)) {
+            us_erasure_reopen_locked(&s->arena, number, us_process_self(), 1);
+        }
+    }
 
     if (us_erased_enter_locked(&s->arena, h, 1) == US_FULL) {
         return US_FULL;
@@ -896,7 +977,12 @@ void
 us_store_sweep_end(us_store_t *s, us_sweep_t *sweep)
 {
     if (sweep->begun) {
-        us_release(&us_head(s)->sweeper, 0);
+
+        /* a store that has begun anew may have another one */
+
+        if (us_acquire(&us_head(s)->sweeper) == us_process_self()) {
+            us_release(&us_head(s)->sweeper, 0);
+        }
 
         if (sweep->pass) {
             us_erase_free(sweep->pass);
@@ -916,6 +1002,7 @@ us_store_sweep_end(us_store_t *s, us_sweep_t *sweep)
 static us_store_status_t
 us_sweep_finish(us_store_t *s, us_sweep_t *sweep)
 {
+    size_t              i;
     uint64_t            since, lsn;
     us_store_status_t   status;
 
@@ -935,6 +1022,14 @@ us_sweep_finish(us_store_t *s, us_sweep_t *sweep)
         if (sweep->pass) {
             sweep->n = us_store_erasures_left(s, sweep->numbers,
                                               US_SWEEP_NUMBERS, &since);
+
+            /* whoever adds to one of them from here on is its owner again */
+
+            for (i = 0; i < sweep->n; i++) {
+                us_release(&us_erasure_row(&s->arena, sweep->numbers[i])->owner,
+                           0);
+            }
+
             sweep->lsn = us_store_published(s);
             return US_NEW;
         }
@@ -1133,6 +1228,20 @@ us_erasure_replay_row(us_store_t *s, const us_op_t *op)
     /* a dump may be ahead of the operations that follow it */
 
     row = us_erasure_row(a, op->id);
+
+    if (head.deleted >= row->deleted && head.listed >= row->listed) {
+
+        if (head.done == 0) {
+            us_erasure_reopen_locked(a, op->id, 0, 0);
+        }
+
+    } else if (head.lifted == 0) {
+
+        /* it has been opened again since then */
+
+        head.done = 0;
+        head.gone = 0;
+    }
 
     if (head.done == 0) {
         us_keys_put_locked(a, US_KEYS_ERASURE, 0, op->id);

@@ -14,6 +14,9 @@
  *                                    |        `- us_store_erasure_done()
  *                                    `------------------------'
  *
+ * An erasure that is done and gets other URLs, by a retry or another batch of
+ * its request, is `deleting` again.
+ *
  * An erasure has an owner, the process that gives its URLs to us_store_erase(),
  * or puts its site on the list.  One without a living owner is completed by
  * us_store_sweep(), which looks at every id.

@@ -776,6 +776,152 @@ test_gone(void **state)
 }
 
 
+/*
+ * Others come to an erasure that is done: it is not, and its records are not
+ * gone, also if they come while a pass goes on.
+ */
+
+static void
+test_again(void **state)
+{
+    char              url[64];
+    size_t            len, late;
+    zone_t           *z, *r;
+    uint8_t           text[US_TEXT_BUFFER];
+    uint64_t          i, n, gone, lsn;
+    us_sweep_t        w;
+    us_store_t       *s;
+
+    z = zone();
+    s = z->store;
+    journal.len = 0;
+
+    for (i = 0; i < 3000; i++) {
+        sprintf(url, "http://s%d.test/%d", (int) i % 9, (int) i);
+        assert_int_equal(put(s, url, 0), US_NEW);
+        stream_drain(&journal, s);
+    }
+
+    n = begin(s, US_ERASURE_URLS, us_process_self());
+    assert_int_equal(erase(s, n, "http://s5.test/5", 0).status, US_ERASED);
+    assert_int_equal(us_store_erasure_done(s, n, &lsn), US_OK);
+    stream_drain(&journal, s);
+
+    /* the pass begins, and goes down; it is past the last ids */
+
+    memset(&w, 0, sizeof(w));
+
+    for (i = 0; i < 4; i++) {
+        assert_int_equal(us_store_sweep(s, &w), US_NEW);
+    }
+
+    assert_non_null(w.pass);
+    assert_int_equal(erase(s, n, "http://s2.test/2999", 0).status, US_ERASED);
+    assert_int_equal(info(s, n).state, US_ERASURE_DELETING);
+    assert_int_equal(us_store_erasure_done(s, n, &lsn), US_OK);
+
+    while (us_store_sweep(s, &w) == US_NEW && w.begun) {
+        stream_drain(&journal, s);
+    }
+
+    assert_false(w.begun);
+    assert_int_equal(us_head(s)->erasures_left, 1);
+    assert_int_equal(info(s, n).gone, 0);
+    assert_true(us_store_sweep_due(s));
+    sweep(s);
+    gone = info(s, n).gone;
+    assert_true(gone > 0);
+    assert_true(us_store_is_erased(s, 2999));
+
+    /* nothing new is nothing */
+
+    lsn = us_store_published(s);
+    assert_int_equal(erase(s, n, "http://s5.test/5", 0).status, US_ERASED);
+    assert_int_equal(info(s, n).gone, gone);
+    assert_int_equal(us_store_published(s), lsn);
+
+    /* after it all: a restart in between completes it */
+
+    stream_drain(&journal, s);
+    late = journal.len;
+    assert_int_equal(erase(s, n, "http://s0.test/9", 0).status, US_ERASED);
+    stream_drain(&journal, s);
+    assert_int_equal(info(s, n).gone, 0);
+
+    for (i = late; i <= journal.len; i++) {
+        r = zone();
+        us_head(r->store)->hash_key[0] ^= 0xff;
+        len = us_store_apply(r->store, journal.data, i);
+        assert_true(len >= late && len <= i);
+        assert_int_equal(us_store_settle(r->store), 0);
+
+        if (len > late) {
+            assert_int_equal(info(r->store, n).state, US_ERASURE_DELETING);
+            assert_true(us_store_sweep_due(r->store));
+        }
+
+        i = i == late || i == journal.len ? i : journal.len - 1;
+        zone_destroy(r);
+    }
+
+    dump.len = 0;
+    assert_int_equal(us_store_dump(s, stream_put, &dump, &lsn), 0);
+    assert_int_equal(us_store_erasure_done(s, n, &lsn), US_OK);
+    sweep(s);
+    stream_drain(&journal, s);
+    assert_true(info(s, n).gone > gone);
+    assert_int_equal(us_store_text(s, 9, text, &len), US_DELETED);
+    assert_true(us_store_is_erased(s, 9));
+
+    r = replay(&journal, journal.len, ZONE);
+    same(s, r->store);
+    assert_int_equal(us_head(r->store)->erasures_left, 0);
+    assert_int_equal(us_store_erased_lsn(r->store), info(s, n).gone);
+    zone_destroy(r);
+
+    /* the dump is ahead of the journal */
+
+    r = replay(&dump, dump.len, ZONE);
+    assert_int_equal(info(r->store, n).state, US_ERASURE_DELETING);
+    zone_destroy(r);
+
+    zone_destroy(z);
+}
+
+
+/* a full ring: what is noted stays so, and is not noted again */
+
+static void
+test_gone_full(void **state)
+{
+    zone_t      *z;
+    uint64_t     i, lsn, numbers[400], since;
+    us_store_t  *s;
+
+    z = zone_of(ZONE, 1 << 14);
+    s = z->store;
+    journal.len = 0;
+
+    for (i = 0; i < 400; i++) {
+        begin(s, US_ERASURE_URLS, 0);
+        assert_int_equal(us_store_erasure_done(s, i + 1, &lsn), US_OK);
+        stream_drain(&journal, s);
+    }
+
+    assert_int_equal(us_store_erasures_left(s, numbers, 400, &since), 400);
+
+    for (i = 0; us_store_erasures_gone(s, numbers, 400) == US_BUSY; i++) {
+        assert_true(i < 10);
+        stream_drain(&journal, s);
+    }
+
+    assert_true(i > 0);
+    assert_int_equal(us_head(s)->erasures_left, 0);
+
+    zone_destroy(z);
+}
+
+
 /* a long list, whose table grows, and becomes no larger when it is lifted */
 
 static void
@@ -1346,6 +1492,7 @@ model_change(us_store_t *s, model_t *m)
 
             if (open) {
                 m->site[e][i % SITES] = 1;
+                us_store_erasure_leave(s, e);
                 sweep(s);
             }
         }
@@ -1477,6 +1624,8 @@ main(void)
         cmocka_unit_test(test_sweep),
         cmocka_unit_test(test_meanwhile),
         cmocka_unit_test(test_gone),
+        cmocka_unit_test(test_again),
+        cmocka_unit_test(test_gone_full),
         cmocka_unit_test(test_growth),
         cmocka_unit_test(test_dump),
         cmocka_unit_test(test_rows),
