@@ -8,6 +8,7 @@ use strict;
 use warnings;
 
 use lib 't/lib';
+use IO::Socket::INET;
 use POSIX ();
 use UrlStore::Corpora;
 use UrlStore::Test;
@@ -471,6 +472,53 @@ $t->start;
 $t->ready(write => 1, below => '/synced');
 like($t->post('/synced/add', "http://synced.example/\n", @text)->{body},
     qr/refused/, '  it is durable when it is answered');
+
+
+# --- a worker that ends in a sweep, and waits for its connections
+
+my $ends = UrlStore::Test->new(workers => 1)->run(<<'CONF');
+urlstore_zone u 64m path=%%DIR%%/u;
+server {
+    listen 127.0.0.1:%%PORT%%;
+    location / { urlstore_api u; }
+}
+CONF
+
+$ends->ready(write => 1);
+$ends->post('/add?brief=1', $_, @text) for
+    map { my $i = $_; join "\n", map { "http://ends.example/$_" }
+        $i * 10000 + 1 .. $i * 10000 + 10000 } 0 .. 9;
+
+my $slow = IO::Socket::INET->new(PeerAddr => '127.0.0.1',
+    PeerPort => $ends->port) // die "cannot connect: $!\n";
+
+print $slow "POST /seen HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nh";
+$slow->flush;
+$child = fork() // die;
+
+if ($child == 0) {
+    delete $ends->{client};
+    $ends->client->request(POST => '/erase?site=ends.example');
+    POSIX::_exit(0);
+}
+
+my @old = $ends->worker_pids;
+
+ok(wait_until(10, sub { ($ends->get('/stats')->json // {})->{deleted} }),
+    'a sweep has begun');
+kill STOP => @old;
+delete $ends->{client};
+kill HUP => $ends->{pid};
+ok(wait_until(20, sub { $ends->worker_pids == 2 }), '  its worker is to end');
+sleep 1;                             # it is told a while later
+kill CONT => @old;
+
+ok(wait_until(5, sub { ($ends->get('/erase/1')->json->{state} // '')
+    eq 'done' }), '  another one completes it');
+is($ends->stats->{deleted}, 100000, '  all of it');
+is(kill(0, @old), 1, '  while that one is there');
+close $slow;
+waitpid $child, 0;
 
 
 # --- a replica, and what becomes of it

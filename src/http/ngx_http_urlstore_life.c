@@ -398,6 +398,17 @@ ngx_http_urlstore_erasure_log(ngx_http_urlstore_zone_t *zone, uint64_t number,
 }
 
 
+/* the end of a worker: another one may sweep */
+
+static void
+ngx_http_urlstore_sweep_exit(ngx_http_urlstore_zone_t *zone)
+{
+    if (zone->sweep_generation == zone->life.generation) {
+        us_store_sweep_end(zone->store, &zone->sweep);
+    }
+}
+
+
 /*
  * The sweep, which completes erasures, is done by one worker of all, by
  * whichever looks first: when an erasure of a site was begun, when a worker
@@ -425,9 +436,15 @@ ngx_http_urlstore_sweep_run(ngx_event_t *ev)
         zone->sweep_generation = zone->life.generation;
     }
 
-    if (!us_life_writable(&zone->life, NULL) || ngx_exiting || ngx_quit
-        || ngx_terminate)
-    {
+    if (ngx_exiting || ngx_quit || ngx_terminate) {
+
+        /* this worker may wait for its connections for long */
+
+        ngx_http_urlstore_sweep_exit(zone);
+        return;
+    }
+
+    if (!us_life_writable(&zone->life, NULL)) {
         return;
     }
 
@@ -486,17 +503,6 @@ ngx_http_urlstore_sweep(ngx_http_urlstore_zone_t *zone)
     ev->log = ngx_cycle->log;
 
     ngx_post_event(ev, &ngx_posted_next_events);
-}
-
-
-/* the end of a worker: another one may sweep */
-
-static void
-ngx_http_urlstore_sweep_exit(ngx_http_urlstore_zone_t *zone)
-{
-    if (zone->sweep_generation == zone->life.generation) {
-        us_store_sweep_end(zone->store, &zone->sweep);
-    }
 }
 
 
