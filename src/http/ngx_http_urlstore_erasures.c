@@ -158,7 +158,12 @@ ngx_http_urlstore_erasures_produce(ngx_http_urlstore_ctx_t *ctx,
             return NGX_ERROR;
         }
 
-        (void) us_store_erasure(ctx->zone->store, list->at, &e);
+        if (!us_store_erasure(ctx->zone->store, list->at, &e)) {
+
+            /* of a store that was replaced meanwhile */
+
+            return NGX_ERROR;
+        }
 
         if (list->list.shown++ && ctx->format == US_FORMAT_JSON) {
             *out->pos++ = ',';

@@ -494,10 +494,10 @@ us_store_erasures_left(const us_store_t *s, uint64_t *numbers, size_t most,
 
 
 us_store_status_t
-us_store_erasures_gone(us_store_t *s, const uint64_t *numbers, size_t n)
+us_store_erasures_gone(us_store_t *s, const uint64_t *numbers, size_t n,
+    uint64_t *lsn)
 {
     size_t              i, end;
-    uint64_t            lsn;
     us_arena_t         *a;
     us_erasure_row_t   *row;
     us_store_status_t   status;
@@ -505,7 +505,7 @@ us_store_erasures_gone(us_store_t *s, const uint64_t *numbers, size_t n)
     a = &s->arena;
     status = US_OK;
 
-    for (i = 0, lsn = 0; i < n && status == US_OK; /* void */ ) {
+    for (i = 0; i < n && status == US_OK; /* void */ ) {
         us_store_enter(s);
 
         /*
@@ -513,9 +513,9 @@ us_store_erasures_gone(us_store_t *s, const uint64_t *numbers, size_t n)
          * Without a journal, all later ones have a greater number.
          */
 
-        if (lsn == 0) {
-            lsn = a->head->ring_size ? a->head->published
-                                     : a->head->erased_lsn + 1;
+        if (*lsn == 0) {
+            *lsn = a->head->ring_size ? a->head->published
+                                      : a->head->erased_lsn + 1;
         }
 
         end = n - i < US_GONE_HOLD ? n : i + US_GONE_HOLD;
@@ -536,7 +536,7 @@ us_store_erasures_gone(us_store_t *s, const uint64_t *numbers, size_t n)
                 status = US_BUSY;
 
             } else {
-                us_erasure_turn_locked(a, numbers[i], 0, 0, lsn, 1);
+                us_erasure_turn_locked(a, numbers[i], 0, 0, *lsn, 1);
             }
         }
 
@@ -834,8 +834,14 @@ us_store_erase_site(us_store_t *s, uint64_t number, us_str_t text,
 
 /* --- the sweep ------------------------------------------------------------ */
 
-/* erasures whose records one pass erases, at most */
+/*
+ * Erasures that one sweep completes, at most; and those whose records one pass
+ * erases, which are noted so many in a step: a pass reads all records, and is
+ * followed by a snapshot, so there should not be one for each few.
+ */
 #define US_SWEEP_NUMBERS    4096
+#define US_SWEEP_PASS       (1 << 20)
+#define US_SWEEP_NOTED      512
 
 /* bytes of the ring that are overwritten in one hold of the lock */
 #define US_SWEEP_RING       (64 << 10)
@@ -1002,8 +1008,8 @@ us_store_sweep_end(us_store_t *s, us_sweep_t *sweep)
 static us_store_status_t
 us_sweep_finish(us_store_t *s, us_sweep_t *sweep)
 {
-    size_t              i;
-    uint64_t            since, lsn;
+    size_t              i, most;
+    uint64_t            since, lsn, *numbers;
     us_store_status_t   status;
 
     status = sweep->full ? US_FULL : US_OK;
@@ -1017,17 +1023,20 @@ us_sweep_finish(us_store_t *s, us_sweep_t *sweep)
         }
 
     } else if (status == US_OK && us_sweep_left(s)) {
-        sweep->pass = us_erase_create(s, US_ERASE_MOST);
+        most = us_acquire(&us_head(s)->erasures_left);
+        most = most < US_SWEEP_PASS ? most : US_SWEEP_PASS;
+        numbers = realloc(sweep->numbers, (most + 1) * sizeof(uint64_t));
+
+        sweep->numbers = numbers ? numbers : sweep->numbers;
+        sweep->pass = numbers ? us_erase_create(s, US_ERASE_MOST) : NULL;
 
         if (sweep->pass) {
-            sweep->n = us_store_erasures_left(s, sweep->numbers,
-                                              US_SWEEP_NUMBERS, &since);
+            sweep->n = us_store_erasures_left(s, numbers, most, &since);
 
             /* whoever adds to one of them from here on is its owner again */
 
             for (i = 0; i < sweep->n; i++) {
-                us_release(&us_erasure_row(&s->arena, sweep->numbers[i])->owner,
-                           0);
+                us_release(&us_erasure_row(&s->arena, numbers[i])->owner, 0);
             }
 
             sweep->lsn = us_store_published(s);
@@ -1077,6 +1086,7 @@ us_sweep_ring(us_store_t *s, us_sweep_t *sweep)
 static us_store_status_t
 us_sweep_pass(us_store_t *s, us_sweep_t *sweep)
 {
+    size_t              i;
     us_erase_status_t   rc;
     us_store_status_t   status;
 
@@ -1099,7 +1109,19 @@ us_sweep_pass(us_store_t *s, us_sweep_t *sweep)
             return status;
         }
 
-        status = us_store_erasures_gone(s, sweep->numbers, sweep->n);
+        i = sweep->n - sweep->noted;
+        i = i < US_SWEEP_NOTED ? i : US_SWEEP_NOTED;
+        status = us_store_erasures_gone(s, sweep->numbers + sweep->noted, i,
+                                        &sweep->gone);
+
+        if (status == US_OK) {
+            sweep->noted += i;
+        }
+
+        if (status == US_OK && sweep->noted < sweep->n) {
+            return US_NEW;
+        }
+
         break;
 
     case US_ERASE_FENCED:

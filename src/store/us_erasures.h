@@ -123,11 +123,12 @@ void us_store_erasure_leave(us_store_t *s, uint64_t number);
  * at most so many; returns their number.  *since: when the first one of them
  * was begun.  When a pass (us_erase.h) that began later has ended, their
  * records are gone: US_OK; US_BUSY, US_FENCED: not all of them are noted.
+ * *lsn: of the pass, 0 before the first call.
  */
 size_t us_store_erasures_left(const us_store_t *s, uint64_t *numbers,
     size_t most, uint64_t *since);
 us_store_status_t us_store_erasures_gone(us_store_t *s,
-    const uint64_t *numbers, size_t n);
+    const uint64_t *numbers, size_t n, uint64_t *lsn);
 
 /* files of the journal that begin below have records that are gone */
 uint64_t us_store_erased_lsn(const us_store_t *s);
@@ -157,6 +158,8 @@ typedef struct {
     uint64_t            *numbers;     /* of the erasures that it completes;
                                          then of those of the pass */
     size_t               n;
+    size_t               noted;       /* of them, that their records are gone */
+    uint64_t             gone;        /* at this LSN; or 0 */
     uint64_t             lsn;         /* when it began */
     uint64_t             ring;        /* bytes that are overwritten */
     unsigned             begun:1;

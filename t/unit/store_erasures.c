@@ -895,7 +895,8 @@ static void
 test_gone_full(void **state)
 {
     zone_t      *z;
-    uint64_t     i, lsn, numbers[400], since;
+    us_sweep_t   w;
+    uint64_t     i, gone, lsn, numbers[400], since;
     us_store_t  *s;
 
     z = zone_of(ZONE, 1 << 14);
@@ -910,14 +911,42 @@ test_gone_full(void **state)
 
     assert_int_equal(us_store_erasures_left(s, numbers, 400, &since), 400);
 
-    for (i = 0; us_store_erasures_gone(s, numbers, 400) == US_BUSY; i++) {
+    for (i = 0, gone = 0;
+         us_store_erasures_gone(s, numbers, 400, &gone) == US_BUSY; i++)
+    {
         assert_true(i < 10);
         stream_drain(&journal, s);
     }
 
     assert_true(i > 0);
     assert_int_equal(us_head(s)->erasures_left, 0);
+    assert_int_equal(us_store_erased_lsn(s), gone);
+    zone_destroy(z);
 
+    /* one pass is for all of them, and notes some in each step, of one LSN */
+
+    z = zone();
+    s = z->store;
+    journal.len = 0;
+
+    for (i = 0; i < 6000; i++) {
+        begin(s, US_ERASURE_URLS, 0);
+        assert_int_equal(us_store_erasure_done(s, i + 1, &lsn), US_OK);
+        stream_drain(&journal, s);
+    }
+
+    memset(&w, 0, sizeof(w));
+
+    do {
+        gone = us_head(s)->erasures_left;
+        assert_int_equal(us_store_sweep(s, &w), US_NEW);
+        assert_true(gone - us_head(s)->erasures_left <= 512);
+        stream_drain(&journal, s);
+    } while (w.begun);
+
+    assert_int_equal(us_head(s)->erasures_left, 0);
+    assert_int_equal(info(s, 1).gone, us_store_erased_lsn(s));
+    assert_int_equal(info(s, 6000).gone, us_store_erased_lsn(s));
     zone_destroy(z);
 }
 
