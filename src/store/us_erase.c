@@ -18,7 +18,7 @@
  * A pass goes through the ids from the last one down, in rounds:
  *
  *     collect   the next ids that are deleted and not ones, or have a stub,
- *               up to `most` of them: the list
+ *               up to `most` of them, less if many begin sites: the list
  *     scan      all records above the last id of the list: who refers to one
  *               of the list?  whose site has a first URL in the list?
  *     write     from the first id of the list down: the stub, then the bits
@@ -59,6 +59,12 @@
 
 /* bytes that a site has mostly, with what stands around it */
 #define US_ERASE_SITE  64
+
+/*
+ * Of a round, one id in so many can be the first one of a site: these are
+ * sorted in one step, a million of them in 0.2 s.
+ */
+#define US_ERASE_FIRST 32
 
 
 typedef struct {
@@ -255,6 +261,16 @@ us_erase_put(us_erase_t *e, uint64_t id)
 }
 
 
+/* whether the round can have another id */
+
+static inline int
+us_erase_room(const us_erase_t *e)
+{
+    return e->n < e->most
+           && (e->nsites == 0 || e->nsites < e->most / US_ERASE_FIRST);
+}
+
+
 /*
  * Words of deleted ids, downwards.  A chunk that is not there has no deleted
  * ids, and is passed over.
@@ -269,7 +285,7 @@ us_erase_collect(us_erase_t *e, unsigned n)
 
     a = &e->store->arena;
 
-    for ( /* void */ ; n && e->low && e->n < e->most; n--) {
+    for ( /* void */ ; n && e->low && us_erase_room(e); n--) {
 
         /* of ids below low: the highest one, or its whole chunk */
 
@@ -301,7 +317,7 @@ us_erase_collect(us_erase_t *e, unsigned n)
         e->low = id;
     }
 
-    if (e->n < e->most && e->low) {
+    if (us_erase_room(e) && e->low) {
         return US_ERASE_MORE;
     }
 

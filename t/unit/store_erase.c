@@ -1057,6 +1057,41 @@ site_ends_meanwhile(void **state)
 }
 
 
+/* of ids that begin a site, a round has fewer: it sorts their sites at once */
+
+static void
+many_sites(void **state)
+{
+    char                 url[64];
+    zone_t              *z;
+    unsigned             i;
+    uint64_t             was;
+    us_erase_t          *e;
+    us_erase_status_t    rc;
+
+    z = zone_create(ZONE, 0);
+
+    for (i = 0; i < 200; i++) {
+        sprintf(url, "http://a-site-of-its-own-%u.test/", i);
+        assert_int_equal(add(z->store, url).status, US_NEW);
+        gone(z, i);
+    }
+
+    e = us_erase_create(z->store, 320);
+
+    do {
+        was = us_erase_figures(e)->erased;
+        rc = us_erase_step(e, 1000);
+        assert_in_range(us_erase_figures(e)->erased - was, 0, 10);
+    } while (rc == US_ERASE_MORE);
+
+    assert_int_equal(rc, US_ERASE_DONE);
+    assert_int_equal(us_erase_figures(e)->erased, 200);
+    us_erase_free(e);
+    zone_destroy(z);
+}
+
+
 /* a dump, while records are erased */
 
 typedef struct {
@@ -1351,6 +1386,7 @@ main(void)
         cmocka_unit_test(clears_ends),
         cmocka_unit_test(site_begins_anew),
         cmocka_unit_test(site_ends_meanwhile),
+        cmocka_unit_test(many_sites),
         cmocka_unit_test(dump_beside),
         cmocka_unit_test(erase_few),
         cmocka_unit_test(erase_all_at_once),
