@@ -474,6 +474,14 @@ like($t->post('/synced/add', "http://synced.example/\n", @text)->{body},
     qr/refused/, '  it is durable when it is answered');
 
 
+# --- no target is passed over
+
+$t->ready(write => 1);
+$r = $t->post("/erase?id=$id{$some[2]}&url=" . uri_escape($some[2]));
+is($r->{status}, 400, 'an id and a URL');
+like($r->json->{detail}, qr/"url" and "id"/, '  what is wrong');
+
+
 # --- a worker that ends in a sweep, and waits for its connections
 
 my $ends = UrlStore::Test->new(workers => 1)->run(<<'CONF');

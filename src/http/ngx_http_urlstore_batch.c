@@ -531,6 +531,14 @@ ngx_http_urlstore_batch(ngx_http_urlstore_ctx_t *ctx,
         return ngx_http_urlstore_batch_query(batch, &ctx->tail);
     }
 
+    if (ngx_http_urlstore_of_ids(action)
+        && ngx_http_urlstore_arg(ctx, "id", &url)
+        && ngx_http_urlstore_arg(ctx, "url", &url))
+    {
+        return ngx_http_urlstore_bad(ctx, "the query has \"url\" and \"id\"; "
+                                     "one of them is allowed");
+    }
+
     if (ngx_http_urlstore_arg(ctx, "url", &url)) {
         return ngx_http_urlstore_batch_query(batch, &url);
     }
