@@ -935,6 +935,41 @@ done_erase(us_store_t *s)
 }
 
 
+/* the erasure is done, and its records are gone; then others come to it */
+
+static void
+prepare_again(us_store_t *s)
+{
+    uint64_t  number, at, lsn;
+
+    change_begin(s);
+    number = 1;
+    at = 0;
+
+    if (us_store_erasure_done(s, 1, &lsn) != US_OK
+        || us_store_erasures_gone(s, &number, 1, &at) != US_OK)
+    {
+        fail("an erasure is not done", 1);
+    }
+}
+
+
+static int
+done_again(us_store_t *s)
+{
+    us_erasure_info_t  info;
+
+    if (!us_store_erasure(s, 1, &info)
+        || ((refuses(s, ids / 2) || us_store_deleted(s, ids / 2))
+            && (info.state != US_ERASURE_DELETING || info.gone)))
+    {
+        fail("an erasure is done, and has more:", (unsigned) info.listed);
+    }
+
+    return done_erase(s);
+}
+
+
 /* n URLs are on the list, and the next one is not */
 
 static void
@@ -1705,6 +1740,8 @@ static const change_t  changes[] = {
       .prepare = change_begin, .change = change_begin, .done = done_begin },
     { "erase", SMALL, .before = 100, .prepare = change_begin,
       .change = change_erase, .done = done_erase, .erases = ERASES_ID },
+    { "erase, again", SMALL, .before = 100, .prepare = prepare_again,
+      .change = change_erase, .done = done_again, .erases = ERASES_ID },
     { "erase, next table", SMALL, .before = 100, .prepare = prepare_table,
       .change = change_erase, .done = done_erase, .erases = ERASES_ID,
       .met = met_table },
