@@ -126,14 +126,7 @@ sub traces
 
 file(kept => @kept, words($nginx));      # of which URLs have some as well
 traces('no file of the directory has a piece of one', "$t->{dir}/u");
-
-# US_TRACES=1: on a busy machine, a block of a worker that is in use for long
-# can have some
-
-if ($ENV{US_TRACES}) {
-    traces("nor has process $_", "pid:$_") for $t->worker_pids;
-}
-
+traces("nor has process $_", "pid:$_") for $t->worker_pids;
 traces('nor has the master', 'pid:' . $t->pid);
 
 my $seen = 0;

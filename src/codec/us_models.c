@@ -132,6 +132,19 @@ us_models_close(us_models_t *ms)
 }
 
 
+void
+us_models_wipe(us_models_t *ms)
+{
+    if (ms->encoder) {
+        us_encoder_wipe(ms->encoder);
+    }
+
+    if (ms->next) {
+        us_encoder_wipe(ms->next);
+    }
+}
+
+
 /*
  * The first encoder is that of the built-in model, which is small, and built
  * at once: without one nothing can be written.

@@ -62,6 +62,9 @@ typedef struct {
 int us_models_open(us_models_t *ms, us_arena_t *a);
 void us_models_close(us_models_t *ms);
 
+/* overwrites the texts that encoders have of URLs; no group is begun */
+void us_models_wipe(us_models_t *ms);
+
 /* takes a step towards an encoder for the newest model; 0, -1: no memory */
 int us_models_step(us_models_t *ms);
 

@@ -650,15 +650,18 @@ us_parser_create(const us_token_def_t *tokens, size_t ntokens,
     p->ncontexts = ncontexts;
 
     p->prices = calloc(ncontexts, ntokens + 1);
-    p->ctx = malloc(ntokens);
-    p->steps = malloc((US_URL_MAX + 2) * sizeof(uint64_t));
-    p->runs = malloc((US_URL_MAX + 2) * sizeof(uint64_t));
-    p->pieces = malloc((US_URL_MAX + 2) * sizeof(us_piece_t));
-    p->text = malloc(US_URL_MAX + 2);
-    p->far = malloc((US_URL_MAX + 2) * sizeof(uint16_t));
-    p->sorted = malloc(ntokens * sizeof(uint16_t));
+
+    /* cleared: a handle has it for long, and malloc() gives what others left */
+
+    p->ctx = calloc(ntokens, 1);
+    p->steps = calloc(US_URL_MAX + 2, sizeof(uint64_t));
+    p->runs = calloc(US_URL_MAX + 2, sizeof(uint64_t));
+    p->pieces = calloc(US_URL_MAX + 2, sizeof(us_piece_t));
+    p->text = calloc(US_URL_MAX + 2, 1);
+    p->far = calloc(US_URL_MAX + 2, sizeof(uint16_t));
+    p->sorted = calloc(ntokens, sizeof(uint16_t));
     p->nqueue = ntokens + 256;
-    p->queue = malloc(p->nqueue * sizeof(us_range_t));
+    p->queue = calloc(p->nqueue, sizeof(us_range_t));
 
     if (p->prices == NULL || p->ctx == NULL || p->steps == NULL
         || p->runs == NULL || p->pieces == NULL || p->sorted == NULL
@@ -1060,6 +1063,14 @@ us_encoder_create(const us_model_t *model)
     }
 
     return e;
+}
+
+
+void
+us_encoder_wipe(us_encoder_t *e)
+{
+    explicit_bzero(e->parser->text, US_URL_MAX + 2);
+    e->parser->clean = 0;
 }
 
 

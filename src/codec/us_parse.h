@@ -87,6 +87,9 @@ typedef struct us_encoder_s  us_encoder_t;
 us_encoder_t *us_encoder_create(const us_model_t *model);
 void us_encoder_destroy(us_encoder_t *e);
 
+/* overwrites the text that it has encoded last */
+void us_encoder_wipe(us_encoder_t *e);
+
 /* at most about 1 ms of work; 1: ready, 0: not yet, -1: no memory */
 int us_encoder_build(us_encoder_t *e);
 

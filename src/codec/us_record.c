@@ -398,7 +398,7 @@ us_codec_create(us_arena_t *a)
     c->arena = a;
     c->last = US_SEAT_NONE;
 
-    c->tails = malloc(US_TAILS_SIZE);
+    c->tails = calloc(1, US_TAILS_SIZE);
 
     if (c->tails == NULL || us_models_open(&c->models, a) == -1) {
         free(c->tails);

@@ -354,13 +354,14 @@ us_record_begin(us_codec_t *c)
 void
 us_codec_wipe(us_codec_t *c)
 {
-    us_record_begin(c);
-
-    explicit_bzero(c->tails, c->tails_most);
+    explicit_bzero(c->tails, c->tails_most > c->tails_used ? c->tails_most
+                                                           : c->tails_used);
     explicit_bzero(c->own, sizeof(c->own));
     explicit_bzero(c->text, sizeof(c->text));
     explicit_bzero(c->bits, sizeof(c->bits));
     explicit_bzero(c->buf, sizeof(c->buf));
+
+    us_models_wipe(&c->models);
 }
 
 

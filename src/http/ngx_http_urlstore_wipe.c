@@ -27,8 +27,7 @@ ngx_http_urlstore_wipe(ngx_http_urlstore_zone_t *zone)
     lsn = us_store_erased_lsn(zone->store);
 
     if (lsn <= zone->wiped
-        || (lsn == zone->wiping
-            && (ngx_msec_int_t) (ngx_current_msec - zone->wipe_next) < 0))
+        || (ngx_msec_int_t) (ngx_current_msec - zone->wipe_next) < 0)
     {
         return;
     }
@@ -42,6 +41,12 @@ ngx_http_urlstore_wipe(ngx_http_urlstore_zone_t *zone)
     if (zone->train) {
         return;
     }
+
+    /* also if it fails: not at each tick, as it empties the hot table */
+
+    zone->wipe_next = ngx_current_msec
+                      + ngx_min(zone->erase_within / 8,
+                                NGX_HTTP_URLSTORE_WIPE_AGAIN);
 
     us_store_wipe(zone->store);
     us_norm_ws_wipe(zone->ws);
@@ -69,7 +74,4 @@ ngx_http_urlstore_wipe(ngx_http_urlstore_zone_t *zone)
     }
 
     zone->wiping = lsn;
-    zone->wipe_next = ngx_current_msec
-                      + ngx_min(zone->erase_within / 8,
-                                NGX_HTTP_URLSTORE_WIPE_AGAIN);
 }

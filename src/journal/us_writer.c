@@ -410,7 +410,9 @@ us_writer_gather(us_writer_t *w, uint64_t lsn, const us_str_t pieces[2],
             size = 256 * 1024;
         }
 
-        buf = malloc(size);
+        /* cleared: it is kept, and malloc() gives what others left */
+
+        buf = calloc(1, size);
 
         if (buf == NULL) {
             return us_disk_fail(&w->error, ENOMEM, "no memory for a group");

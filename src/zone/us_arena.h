@@ -59,7 +59,7 @@
 #include "../us_atomic.h"
 
 
-#define US_LAYOUT       13
+#define US_LAYOUT       14
 #define US_MAGIC        0x00524f54534c5255ULL     /* "URLSTOR" */
 #define US_BYTE_ORDER   0x01020304
 

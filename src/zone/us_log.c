@@ -43,9 +43,16 @@
  * part stays.  Ones are no record (us_model.c), so a reader that finds them
  * looks for a stub, which has the bytes as they are.  Others pay nothing.
  *
- * FORMAT of a stub, in one chunk: 64 bits (bits 0-39 position of the next one
- * and 1, or 0; 40-45 id % 64; 46-63 bytes), then the bytes.  Of several stubs
- * of an id the first one counts; the others were longer, and are ones now.
+ * FORMAT of a stub, in one chunk: 64 bits, then the bytes.
+ *
+ *   bits    0-5   id % 64
+ *           7     1: the first byte is none that a URL has, so a text that is
+ *                 before it ends there
+ *           8-47  position of the next one and 1, or 0
+ *          48-63  bytes
+ *
+ * Of several stubs of an id the first one counts; the others were longer, and
+ * are ones now.
  *
  * A kill.  One commit publishes the new stub and makes `erasing` odd for
  * `erasing_id`.  Then the bits are set to ones, then `erasing` is made even.
@@ -426,10 +433,10 @@ us_stub_next(const us_arena_t *a, uint64_t id, uint64_t *at, size_t *len)
     while (*at) {
         p = us_area_at(a, US_AREA_LONG, *at - 1);
         head = us_load64(p);
-        *at = head & US_LONG_POS;
+        *at = head >> 8 & US_LONG_POS;
 
-        if ((head >> 40 & 63) == id % 64) {
-            *len = head >> 46;
+        if ((head & 63) == id % 64) {
+            *len = head >> 48;
             return p + US_STUB_HEAD;
         }
     }
@@ -505,8 +512,8 @@ us_log_erase_locked(us_arena_t *a, uint64_t id, us_str_t text)
                    at - h->long_end);
         }
 
-        us_store64(p, us_relaxed(word) | id % 64 << 40
-                      | (uint64_t) text.len << 46);
+        us_store64(p, id % 64 | 0x80 | us_relaxed(word) << 8
+                      | (uint64_t) text.len << 48);
         memcpy(p + US_STUB_HEAD, text.data, text.len);
 
         us_intend_locked(a, word, at + 1);
