@@ -91,6 +91,7 @@ my %zone = (
     sets => [ 'a number up to 65535', 'x', '', '65536', '-1' ],
     sets_create => [ 'put or auto', 'x', '' ],
     huge => [ 'on or off', 'x', '' ],
+    erase_within => [ 'a time from 1s to 30d', 'x', '', '0', '999ms', '31d' ],
     mode => [ 'store or lookup', 'x', '' ],
     path => [ 'a directory', '' ],
     sync => [ 'always, off or a time up to 1d such as 1s', 'x', '', '0', '-1s',

@@ -133,6 +133,37 @@ us_cli_data_none(const us_cli_data_t *d)
 }
 
 
+us_embed_t *
+us_cli_data_own(const char *path, const us_embed_conf_t *conf, int *code)
+{
+    char            error[US_EMBED_ERROR];
+    us_embed_t     *e;
+    us_cli_data_t   d;
+
+    *code = us_cli_data_open(&d, path);
+
+    if (*code == US_CLI_DONE
+        && faccessat(d.dirfd, US_MANIFEST_NAME, F_OK, 0) == -1)
+    {
+        *code = us_cli_data_none(&d);
+    }
+
+    us_cli_data_close(&d);
+
+    if (*code != US_CLI_DONE) {
+        return NULL;
+    }
+
+    e = us_embed_open(path, conf, error);
+
+    if (e == NULL) {
+        *code = us_cli_failed(path, error);
+    }
+
+    return e;
+}
+
+
 void
 us_cli_data_close(us_cli_data_t *d)
 {

@@ -11,6 +11,7 @@
 
 #include "us_cli.h"
 #include "../life/us_data.h"
+#include "../life/us_embed.h"
 #include "../journal/us_dir.h"
 
 
@@ -66,6 +67,13 @@ uint64_t us_cli_data_answered(const us_cli_data_t *d);
 
 /* "there is no store in it"; returns US_CLI_USAGE */
 int us_cli_data_none(const us_cli_data_t *d);
+
+/*
+ * us_embed_open() of a directory with a store: it makes none.  NULL: *code is
+ * what the command returns, and a message was printed.
+ */
+us_embed_t *us_cli_data_own(const char *path, const us_embed_conf_t *conf,
+    int *code);
 
 /* reads a file to its end; `uuid` may be NULL */
 void us_cli_data_file(us_cli_file_t *f, int dirfd, us_segment_kind_t kind,

@@ -356,29 +356,13 @@ static int
 us_erase_open(us_erasing_t *e)
 {
     int              code;
-    char             error[US_EMBED_ERROR];
-    us_cli_data_t    d;
     us_store_conf_t  conf;
     us_embed_conf_t  own = { .erases = 1 };
 
-    code = us_cli_data_open(&d, e->store);
-
-    if (code == US_CLI_DONE
-        && faccessat(d.dirfd, US_MANIFEST_NAME, F_OK, 0) == -1)
-    {
-        code = us_cli_data_none(&d);
-    }
-
-    us_cli_data_close(&d);
-
-    if (code != US_CLI_DONE) {
-        return code;
-    }
-
-    e->embed = us_embed_open(e->store, &own, error);
+    e->embed = us_cli_data_own(e->store, &own, &code);
 
     if (e->embed == NULL) {
-        return us_cli_failed(e->store, error);
+        return code;
     }
 
     us_store_conf(us_embed_store(e->embed), &conf);

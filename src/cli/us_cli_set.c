@@ -117,30 +117,13 @@ us_set_change(const char *path, us_set_action_t action, unsigned n,
     char             error[US_EMBED_ERROR];
     unsigned         i;
     us_embed_t      *e;
-    us_cli_data_t    d;
     us_store_set_t   set;
     us_embed_conf_t  conf = { .sets = (action == US_SET_MAKE) };
 
-    /* us_embed_open() would make the directory */
-
-    code = us_cli_data_open(&d, path);
-
-    if (code == US_CLI_DONE
-        && faccessat(d.dirfd, US_MANIFEST_NAME, F_OK, 0) == -1)
-    {
-        code = us_cli_data_none(&d);
-    }
-
-    us_cli_data_close(&d);
-
-    if (code != US_CLI_DONE) {
-        return code;
-    }
-
-    e = us_embed_open(path, &conf, error);
+    e = us_cli_data_own(path, &conf, &code);
 
     if (e == NULL) {
-        return us_cli_failed(path, error);
+        return code;
     }
 
     for (i = 0; i < n && code != US_CLI_USAGE; i++) {

@@ -474,8 +474,7 @@ us_data_declare(us_store_t *s, int dirfd, const us_store_conf_t *want,
     us_fault(US_FAULT_DECLARED);
 
     if (rc == 0) {
-        us_store_allow_sets(s, want->sets);
-        us_store_allow_erasures(s, want->erases);
+        us_store_allow(s, want);
     }
 
     if (rc == 0 && us_store_set_revisit(s, want->revisit) == -1) {

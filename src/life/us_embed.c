@@ -395,13 +395,36 @@ us_embed_write(us_embed_t *e)
 }
 
 
+/*
+ * What a call has left, as the ring was full, which is empty now: 1; 0: it has
+ * done all; -1: the disk refuses.
+ */
+
+static int
+us_embed_rest(us_embed_t *e, us_store_item_t **items, size_t *n)
+{
+    if (us_embed_write(e) == -1) {
+        return -1;
+    }
+
+    while (*n && (*items)->status != US_BUSY) {
+        (*items)++;
+        (*n)--;
+    }
+
+    return *n != 0;
+}
+
+
 static int
 us_embed_add_to(us_embed_t *e, us_store_item_t *items, size_t n,
     uint32_t older, const us_store_set_t *set)
 {
+    int  rc;
+
     us_store_time(e->life.store, (uint64_t) time(NULL));
 
-    for ( ;; ) {
+    do {
         if (set) {
             us_store_add_set(e->life.store, items, n, *set, NULL);
 
@@ -409,21 +432,10 @@ us_embed_add_to(us_embed_t *e, us_store_item_t *items, size_t n,
             us_store_add_older(e->life.store, items, n, older);
         }
 
-        if (us_embed_write(e) == -1) {
-            return -1;
-        }
+        rc = us_embed_rest(e, &items, &n);
+    } while (rc == 1);
 
-        /* the ring was full, and is empty now */
-
-        while (n && items->status != US_BUSY) {
-            items++;
-            n--;
-        }
-
-        if (n == 0) {
-            return 0;
-        }
-    }
+    return rc;
 }
 
 
@@ -567,22 +579,14 @@ int
 us_embed_erase(us_embed_t *e, uint64_t number, us_store_item_t *items,
     size_t n)
 {
-    for ( ;; ) {
+    int  rc;
+
+    do {
         us_store_erase(e->life.store, number, items, n);
+        rc = us_embed_rest(e, &items, &n);
+    } while (rc == 1);
 
-        if (us_embed_write(e) == -1) {
-            return -1;
-        }
-
-        while (n && items->status != US_BUSY) {
-            items++;
-            n--;
-        }
-
-        if (n == 0) {
-            return 0;
-        }
-    }
+    return rc;
 }
 
 

@@ -91,8 +91,7 @@ us_life_start(us_life_t *l)
         (void) us_store_add_marks(l->store, l->conf.store.marks,
                                   l->conf.store.nmarks);
         (void) us_store_set_revisit(l->store, l->conf.store.revisit);
-        us_store_allow_sets(l->store, l->conf.store.sets);
-        us_store_allow_erasures(l->store, l->conf.store.erases);
+        us_store_allow(l->store, &l->conf.store);
     }
 
     return 0;

@@ -341,14 +341,21 @@ us_life_wiped(us_life_t *l, uint64_t lsn)
 unsigned
 us_life_left(const us_life_t *l, const us_erasure_info_t *e)
 {
-    if (e->gone == 0) {
-        return US_LEFT_MEMORY|US_LEFT_WORKERS
-               |(l->conf.memory ? 0 : US_LEFT_FILES);
+    unsigned  left;
+
+    left = e->gone ? 0 : US_LEFT_MEMORY;
+
+    if (left || us_members_wiped(l->sh) < e->gone) {
+        left |= US_LEFT_WORKERS;
     }
 
-    return (us_members_wiped(l->sh) < e->gone ? US_LEFT_WORKERS : 0)
-           |(!l->conf.memory && us_acquire(&l->sh->erased) < e->gone
-             ? US_LEFT_FILES : 0);
+    if (l->conf.path
+        && (e->gone == 0 || us_acquire(&l->sh->erased) < e->gone))
+    {
+        left |= US_LEFT_FILES;
+    }
+
+    return left;
 }
 
 

@@ -1282,8 +1282,7 @@ us_replicate_ready(us_replicate_t *r)
     (void) us_store_set_lsn(r->f.store, sb->at.next);
     (void) us_store_add_marks(r->f.store, want->marks, want->nmarks);
     (void) us_store_set_revisit(r->f.store, want->revisit);
-    us_store_allow_sets(r->f.store, want->sets);
-    us_store_allow_erasures(r->f.store, want->erases);
+    us_store_allow(r->f.store, want);
     (void) us_share_change(sh);
 
     us_replog_place_begin(&sh->replicate.place, &sb->claim, r->f.ids, sb->sent,

@@ -588,16 +588,6 @@ us_store_erasure(us_store_t *s, uint64_t number, us_erasure_info_t *info)
 }
 
 
-void
-us_store_allow_erasures(us_store_t *s, int on)
-{
-    us_store_enter(s);
-    us_release(&us_head(s)->flags,
-               us_head(s)->flags | (on ? US_HEAD_ERASES : 0));
-    us_store_leave(s);
-}
-
-
 /* --- what is erased ------------------------------------------------------- */
 
 /* deletes a live id for an erasure: US_OK, US_BUSY, US_FULL */

@@ -74,9 +74,6 @@ typedef struct {
 } us_erasure_info_t;
 
 
-/* with `on` there may be erasures, from now on */
-void us_store_allow_erasures(us_store_t *s, int on);
-
 /*
  * Begins one, at the handle's time; `random` is the key of the list's hashes,
  * if this is the first one.  owner: see above, 0: none.  US_NEW; US_SEEN: one

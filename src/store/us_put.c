@@ -352,16 +352,6 @@ us_store_set_put(us_store_t *s, us_store_set_t set, us_store_claim_t *ids,
 /* --- of a group that is being added to a set ------------------------------ */
 
 void
-us_store_allow_sets(us_store_t *s, int on)
-{
-    us_store_enter(s);
-    us_release(&us_head(s)->flags,
-               us_head(s)->flags | (on ? US_HEAD_NAMES : 0));
-    us_store_leave(s);
-}
-
-
-void
 us_store_put_locked(us_store_t *s, us_store_item_t *items, size_t n)
 {
     size_t         i, k, done;

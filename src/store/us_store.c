@@ -191,6 +191,17 @@ us_store_conf(const us_store_t *s, us_store_conf_t *conf)
 }
 
 
+void
+us_store_allow(us_store_t *s, const us_store_conf_t *conf)
+{
+    us_store_enter(s);
+    us_release(&us_head(s)->flags,
+               us_head(s)->flags | (conf->sets ? US_HEAD_NAMES : 0)
+               | (conf->erases ? US_HEAD_ERASES : 0));
+    us_store_leave(s);
+}
+
+
 int
 us_store_repeats(const us_store_t *s)
 {

@@ -152,6 +152,9 @@ void us_store_hot(us_store_t *s, us_hot_t *hot, uint64_t *hits);
 /* reads the configuration back; the strings point into the mapping */
 void us_store_conf(const us_store_t *s, us_store_conf_t *conf);
 
+/* from now on there may be what conf has: sets beside marks, erasures */
+void us_store_allow(us_store_t *s, const us_store_conf_t *conf);
+
 /*
  * Looks n URLs up, overlapping their cache misses: US_SEEN or US_UNSEEN; of a
  * shard, US_MOVED as well, with or without an id.
@@ -321,9 +324,6 @@ typedef struct {
 int us_store_set_info(us_store_t *s, uint32_t *row,
     us_store_set_info_t *info);
 uint64_t us_store_sets(const us_store_t *s);
-
-/* with `on` there may be sets beside marks, from now on */
-void us_store_allow_sets(us_store_t *s, int on);
 
 /*
  * Settles `spelling` of an unseen item by its site, if the site is known.

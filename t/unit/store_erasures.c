@@ -1173,6 +1173,7 @@ test_key(void **state)
     uint64_t         number, lsn;
     us_store_t      *s;
     us_store_key_t   key = { 77, NOW + 300 }, other = { 78, NOW + 300 };
+    us_store_conf_t  conf = { .erases = 1 };
 
     zone_conf.keys = 1 << 20;
     z = zone();
@@ -1193,7 +1194,7 @@ test_key(void **state)
 
     stream_drain(&journal, s);
     r = replay(&journal, journal.len, ZONE);
-    us_store_allow_erasures(r->store, 1);
+    us_store_allow(r->store, &conf);
     assert_int_equal(us_store_erasure_begin(r->store, 0, TEXT("x"), list_key,
                                             0, &other, &number, &lsn),
                      US_SEEN);
@@ -1323,29 +1324,6 @@ test_refused(void **state)
 }
 
 
-/* what no journal of a sound store has */
-
-static int
-apply(us_store_t *s, us_op_type_t type, uint64_t id, const void *p, size_t len)
-{
-    us_op_t   op;
-    size_t    n;
-    ssize_t   rc;
-    uint8_t   buf[512];
-
-    memset(&op, 0, sizeof(op));
-    op.type = type;
-    op.id = id;
-    op.bytes.data = p;
-    op.bytes.len = len;
-    n = us_op_head(&op, buf);
-    memcpy(buf + n, p, len);
-    rc = us_store_apply(s, buf, n + len);
-
-    return rc == (ssize_t) (n + len) ? 0 : (int) rc;
-}
-
-
 static void
 test_damage(void **state)
 {
@@ -1360,59 +1338,60 @@ test_damage(void **state)
     memset(row, 0, sizeof(row));
     row[2] = NOW;
 
-    assert_int_equal(apply(s, US_OP_ERASURE, 0, row, 72), US_REPLAY_DAMAGED);
-    assert_int_equal(apply(s, US_OP_ERASURE, 2, row, 72), US_REPLAY_DAMAGED);
-    assert_int_equal(apply(s, US_OP_ERASURE, 1, row, 71), US_REPLAY_DAMAGED);
+    assert_int_equal(apply_op(s, US_OP_ERASURE, 0, row, 72), US_REPLAY_DAMAGED);
+    assert_int_equal(apply_op(s, US_OP_ERASURE, 2, row, 72), US_REPLAY_DAMAGED);
+    assert_int_equal(apply_op(s, US_OP_ERASURE, 1, row, 71), US_REPLAY_DAMAGED);
     row[8] = 2;                              /* a kind that there is not */
-    assert_int_equal(apply(s, US_OP_ERASURE, 1, row, 72), US_REPLAY_DAMAGED);
+    assert_int_equal(apply_op(s, US_OP_ERASURE, 1, row, 72), US_REPLAY_DAMAGED);
     row[8] = 0;
     row[7] = (uint64_t) 1 << 48;             /* too large an LSN */
-    assert_int_equal(apply(s, US_OP_ERASURE, 1, row, 72), US_REPLAY_DAMAGED);
+    assert_int_equal(apply_op(s, US_OP_ERASURE, 1, row, 72), US_REPLAY_DAMAGED);
     row[7] = 0;
     row[4] = NOW;                            /* lifted, but not done */
-    assert_int_equal(apply(s, US_OP_ERASURE, 1, row, 72), US_REPLAY_DAMAGED);
+    assert_int_equal(apply_op(s, US_OP_ERASURE, 1, row, 72), US_REPLAY_DAMAGED);
     row[4] = 0;
     assert_int_equal(us_store_erasures(s), 0);
 
     entry[0] = 5;
     entry[1] = 1 | (uint64_t) 1 << 30;
-    assert_int_equal(apply(s, US_OP_ERASED_URLS, 0, entry, 16),
+    assert_int_equal(apply_op(s, US_OP_ERASED_URLS, 0, entry, 16),
                      US_REPLAY_DAMAGED);
-    assert_int_equal(apply(s, US_OP_ERASED_ID, 0, "\1\1", 2),
+    assert_int_equal(apply_op(s, US_OP_ERASED_ID, 0, "\1\1", 2),
                      US_REPLAY_DAMAGED);
 
-    assert_int_equal(apply(s, US_OP_ERASURE, 1, row, 72), 0);
+    assert_int_equal(apply_op(s, US_OP_ERASURE, 1, row, 72), 0);
     row[0] = 1;                              /* another key */
-    assert_int_equal(apply(s, US_OP_ERASURE, 2, row, 72), US_REPLAY_DAMAGED);
+    assert_int_equal(apply_op(s, US_OP_ERASURE, 2, row, 72), US_REPLAY_DAMAGED);
 
-    assert_int_equal(apply(s, US_OP_ERASED_URLS, 0, entry, 8),
+    assert_int_equal(apply_op(s, US_OP_ERASED_URLS, 0, entry, 8),
                      US_REPLAY_DAMAGED);
-    assert_int_equal(apply(s, US_OP_ERASED_URLS, 0, entry, 16), 0);
+    assert_int_equal(apply_op(s, US_OP_ERASED_URLS, 0, entry, 16), 0);
     entry[0] = 0;
-    assert_int_equal(apply(s, US_OP_ERASED_URLS, 0, entry, 16),
+    assert_int_equal(apply_op(s, US_OP_ERASED_URLS, 0, entry, 16),
                      US_REPLAY_DAMAGED);
     entry[0] = 5;
     entry[1] = 1;                            /* no spelling */
-    assert_int_equal(apply(s, US_OP_ERASED_URLS, 0, entry, 16),
+    assert_int_equal(apply_op(s, US_OP_ERASED_URLS, 0, entry, 16),
                      US_REPLAY_DAMAGED);
     entry[1] = (uint64_t) 1 << 30;           /* no number */
-    assert_int_equal(apply(s, US_OP_ERASED_URLS, 0, entry, 16),
+    assert_int_equal(apply_op(s, US_OP_ERASED_URLS, 0, entry, 16),
                      US_REPLAY_DAMAGED);
     assert_int_equal(info(s, 1).listed, 1);
 
-    assert_int_equal(apply(s, US_OP_ERASED_ID, 0, "\2\1", 2),
+    assert_int_equal(apply_op(s, US_OP_ERASED_ID, 0, "\2\1", 2),
                      US_REPLAY_DAMAGED);
-    assert_int_equal(apply(s, US_OP_ERASED_ID, 0, "\1", 1), US_REPLAY_DAMAGED);
-    assert_int_equal(apply(s, US_OP_ERASED_ID, 7, "\1\1", 2),
+    assert_int_equal(apply_op(s, US_OP_ERASED_ID, 0, "\1", 1),
                      US_REPLAY_DAMAGED);
-    assert_int_equal(apply(s, US_OP_ERASED_ID, 0, "\1\1", 2), 0);
+    assert_int_equal(apply_op(s, US_OP_ERASED_ID, 7, "\1\1", 2),
+                     US_REPLAY_DAMAGED);
+    assert_int_equal(apply_op(s, US_OP_ERASED_ID, 0, "\1\1", 2), 0);
     assert_int_equal(info(s, 1).deleted, 1);
 
-    assert_int_equal(apply(s, US_OP_ERASED_TABLE, 1, "", 0),
+    assert_int_equal(apply_op(s, US_OP_ERASED_TABLE, 1, "", 0),
                      US_REPLAY_DAMAGED);
-    assert_int_equal(apply(s, US_OP_ERASED_TABLE, 63, "", 0),
+    assert_int_equal(apply_op(s, US_OP_ERASED_TABLE, 63, "", 0),
                      US_REPLAY_DAMAGED);
-    assert_int_equal(apply(s, US_OP_ERASED_TABLE, 12, "", 0), 0);
+    assert_int_equal(apply_op(s, US_OP_ERASED_TABLE, 12, "", 0), 0);
     assert_int_equal(us_head(s)->erased_bits, 10);
 
     zone_destroy(z);

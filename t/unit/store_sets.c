@@ -785,29 +785,6 @@ test_marks(void **state)
 }
 
 
-/* what no journal of a sound store has */
-
-static int
-apply(us_store_t *s, us_op_type_t type, uint64_t id, const void *p, size_t len)
-{
-    us_op_t   op;
-    size_t    n;
-    ssize_t   rc;
-    uint8_t   buf[256];
-
-    memset(&op, 0, sizeof(op));
-    op.type = type;
-    op.id = id;
-    op.bytes.data = p;
-    op.bytes.len = len;
-    n = us_op_head(&op, buf);
-    memcpy(buf + n, p, len);
-    rc = us_store_apply(s, buf, n + len);
-
-    return rc == (ssize_t) (n + len) ? 0 : (int) rc;
-}
-
-
 static void
 test_damage(void **state)
 {
@@ -818,37 +795,37 @@ test_damage(void **state)
     s = z->store;
     add(s, "http://x.test/");
 
-    assert_int_equal(apply(s, US_OP_SET, 17, "12345678a", 9), 0);
-    assert_int_equal(apply(s, US_OP_SET, 16, "12345678a", 9),
+    assert_int_equal(apply_op(s, US_OP_SET, 17, "12345678a", 9), 0);
+    assert_int_equal(apply_op(s, US_OP_SET, 16, "12345678a", 9),
                      US_REPLAY_DAMAGED);
-    assert_int_equal(apply(s, US_OP_SET, 18, "12345678", 8),
+    assert_int_equal(apply_op(s, US_OP_SET, 18, "12345678", 8),
                      US_REPLAY_DAMAGED);
 
     /* numbers after which none would be left */
 
-    assert_int_equal(apply(s, US_OP_SET, ((uint64_t) 1 << 63) - 1,
+    assert_int_equal(apply_op(s, US_OP_SET, ((uint64_t) 1 << 63) - 1,
                            "12345678a", 9), US_REPLAY_DAMAGED);
-    assert_int_equal(apply(s, US_OP_SET_DROP, ((uint64_t) 1 << 63) - 1, "", 0),
-                     US_REPLAY_DAMAGED);
+    assert_int_equal(apply_op(s, US_OP_SET_DROP, ((uint64_t) 1 << 63) - 1, "",
+                              0), US_REPLAY_DAMAGED);
     assert_true(us_head(s)->sets_last == 17);
 
-    assert_int_equal(apply(s, US_OP_SET_IN, 17, "\0", 1), 0);
+    assert_int_equal(apply_op(s, US_OP_SET_IN, 17, "\0", 1), 0);
     assert_int_equal(us_store_set_has(s, us_store_set(s, text("a")), 0), 1);
-    assert_int_equal(apply(s, US_OP_SET_IN, 17, "\2", 1), US_REPLAY_DAMAGED);
-    assert_int_equal(apply(s, US_OP_SET_IN, 17, "\1", 1), US_REPLAY_DAMAGED);
-    assert_int_equal(apply(s, US_OP_SET_IN, 17, "\1\1", 2),
+    assert_int_equal(apply_op(s, US_OP_SET_IN, 17, "\2", 1), US_REPLAY_DAMAGED);
+    assert_int_equal(apply_op(s, US_OP_SET_IN, 17, "\1", 1), US_REPLAY_DAMAGED);
+    assert_int_equal(apply_op(s, US_OP_SET_IN, 17, "\1\1", 2),
                      US_REPLAY_DAMAGED);
-    assert_int_equal(apply(s, US_OP_SET_IN, 99, "\0", 1), US_REPLAY_DAMAGED);
-    assert_int_equal(apply(s, US_OP_SET_IN, 17,
+    assert_int_equal(apply_op(s, US_OP_SET_IN, 99, "\0", 1), US_REPLAY_DAMAGED);
+    assert_int_equal(apply_op(s, US_OP_SET_IN, 17,
                            "\377\377\377\377\377\377\377\377\177\377", 10),
                      US_REPLAY_DAMAGED);
 
     /* a set that is gone: later operations of it are void */
 
-    assert_int_equal(apply(s, US_OP_SET_DROP, 17, "", 0), 0);
-    assert_int_equal(apply(s, US_OP_SET_IN, 17, "\0", 1), 0);
+    assert_int_equal(apply_op(s, US_OP_SET_DROP, 17, "", 0), 0);
+    assert_int_equal(apply_op(s, US_OP_SET_IN, 17, "\0", 1), 0);
     assert_int_equal(us_store_set(s, text("a")).number, 0);
-    assert_int_equal(apply(s, US_OP_SET_DROP, (uint64_t) 1 << 63, "", 0),
+    assert_int_equal(apply_op(s, US_OP_SET_DROP, (uint64_t) 1 << 63, "", 0),
                      US_REPLAY_DAMAGED);
 
     zone_destroy(z);

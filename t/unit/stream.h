@@ -11,6 +11,7 @@
 
 #include "us_base.h"
 #include "store/us_store.h"
+#include "store/us_ring.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,6 +62,30 @@ stream_drain(stream_t *st, us_store_t *s)
     stream_put(st, pieces[1].data, pieces[1].len);
     us_store_set_written(s, us_store_written(s) + pieces[0].len
                             + pieces[1].len);
+}
+
+
+/* one operation, such as no journal of a sound store has */
+
+static inline int
+apply_op(us_store_t *s, us_op_type_t type, uint64_t id, const void *p,
+    size_t len)
+{
+    us_op_t   op;
+    size_t    n;
+    ssize_t   rc;
+    uint8_t   buf[512];
+
+    memset(&op, 0, sizeof(op));
+    op.type = type;
+    op.id = id;
+    op.bytes.data = p;
+    op.bytes.len = len;
+    n = us_op_head(&op, buf);
+    memcpy(buf + n, p, len);
+    rc = us_store_apply(s, buf, n + len);
+
+    return rc == (ssize_t) (n + len) ? 0 : (int) rc;
 }
 
 
