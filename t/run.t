@@ -55,7 +55,9 @@ cmp_ok($urls, '>', 0, 'the tour has left URLs');
 ($rc, $out) = run('reload', $port, $data, 3);
 is($rc, 0, 'reload') or diag($out);
 is($c->request('GET', '/stats')->json->{urls}, $urls, 'keeps the store');
-ok(wait_until(10, sub { children($pid) == 3 }), 'with three workers now');
+ok(wait_until(10, sub {
+    3 == UrlStore::Test::workers($pid, "$data/logs/error.log")
+}), 'with three workers now');
 
 is(system("cd '$UrlStore::Test::TOP' && $stop >/dev/null 2>&1"), 0,
     'the command that was printed');
@@ -107,14 +109,4 @@ sub run
     my $out = `$run $args 2>&1 < /dev/null`;
 
     return ($? >> 8, $out);
-}
-
-
-sub children
-{
-    my ($pid) = @_;
-
-    return scalar grep {
-        slurp("/proc/$_/cmdline", 1) =~ /worker process(?! is)/
-    } split ' ', slurp("/proc/$pid/task/$pid/children", 1);
 }

@@ -27,13 +27,13 @@ check_place() {
 }
 
 
-# the pid of one of them, if it runs
+# the pid of one of them, if it runs (as in run.sh)
 
 pid() {
     local p
     p=$(cat "$data/$1/nginx.pid" 2>/dev/null) || return 1
     [ -n "$p" ] && kill -0 "$p" 2>/dev/null \
-        && grep -qs 'nginx: master' "/proc/$p/cmdline" && echo "$p"
+        && grep -qsF "/$1/nginx.conf" "/proc/$p/cmdline" && echo "$p"
 }
 
 

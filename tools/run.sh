@@ -34,13 +34,14 @@ pidfile=$data/urlstore.pid
 url=http://127.0.0.1:$port
 
 
-# the pid of the running service, if it runs
+# The pid of the running service, if it runs.  The title of the master has its
+# arguments, so has its command line in an emulator; no worker's has.
 
 pid() {
     local p
     p=$(cat "$pidfile" 2>/dev/null) || return 1
     [ -n "$p" ] && kill -0 "$p" 2>/dev/null \
-        && grep -qs 'nginx: master' "/proc/$p/cmdline" && echo "$p"
+        && grep -qsF /urlstore.conf "/proc/$p/cmdline" && echo "$p"
 }
 
 

@@ -314,7 +314,7 @@ sub _command
         "$self->{dir}/nginx.conf", '-e', "$self->{dir}/error.log", @args);
 
     if ($ENV{US_VALGRIND}) {
-        unshift @cmd, 'valgrind', '-q', '--trace-children=yes',
+        unshift @cmd, 'valgrind', '-q', '--vgdb=no', '--trace-children=yes',
             "--log-file=$self->{dir}/valgrind.%p";
     }
 
@@ -438,15 +438,36 @@ sub worker_pids
     my ($self, $master) = @_;
 
     $master //= $self->{pid} // return;
-    my @pids;
 
-    for my $p (split ' ', slurp("/proc/$master/task/$master/children", 1)) {
-        my $cmd = slurp("/proc/$p/cmdline", 1);
-        push @pids, $p if $cmd =~ /worker process/
-            && $cmd !~ /shutting down/;
+    return workers($master, "$self->{dir}/error.log");
+}
+
+
+# The same of any master, with its error log.  A process has the title that it
+# gave itself, but for one in an emulator (qemu, valgrind), whose command line
+# stands there all the time: of those the log tells, if it has notices.
+
+sub workers
+{
+    my ($master, $log) = @_;
+
+    my @children = split ' ', slurp("/proc/$master/task/$master/children", 1);
+
+    if (slurp("/proc/$master/cmdline", 1) =~ /master process/) {
+        return grep {
+            slurp("/proc/$_/cmdline", 1) =~ /worker process(?! is shutting)/
+        } @children;
     }
 
-    return @pids;
+    my ($text, %works) = slurp($log, 1);
+
+    while ($text =~ /start\ worker\ process\ (\d+)$
+        | \ (\d+)\#\d+:\ (?:gracefully\ shutting\ down|exiting)$/mgx)
+    {
+        $works{$1 // $2} = defined $1;
+    }
+
+    return grep { $works{$_} } @children;
 }
 
 
