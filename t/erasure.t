@@ -1,8 +1,8 @@
 #!/usr/bin/perl
 
 # Nothing is left of URLs that were erased: neither in the files of the
-# directory, nor in the memory of any process, also not in the zone; and what
-# they shared with others is there.
+# directory, nor in the memory of any process, also not in the zone and in the
+# model that was learnt from them; and what they shared with others is there.
 
 use strict;
 use warnings;
@@ -12,6 +12,7 @@ use UrlStore::Corpora;
 use UrlStore::Test;
 
 use constant WITHIN => 8;                       # s
+use constant SITE => 'letters.curiosity-society.example';
 
 my $t = UrlStore::Test->new(workers => 2, log => 'notice')->run(<<"CONF");
 keepalive_timeout 1s;
@@ -26,8 +27,7 @@ CONF
 
 my @text = ('Content-Type' => 'text/plain');
 my $traces = "$UrlStore::Test::TOP/build/traces/traces";
-my $nginx = readlink '/proc/' . $t->pid . '/exe';
-my $lines = corpus('reddit_submissions', 12000);
+my $lines = corpus('reddit_submissions', 50000);
 
 $t->ready(write => 1);
 
@@ -40,8 +40,20 @@ sub add
     }
 }
 
-add('', @$lines);
+my @site = map { 'http://' . SITE . "/dispatches/from-the-lighthouse/$_.html" }
+    1 .. 3000;
+
+add('', map { $_ % 16 ? $lines->[$_] : ($lines->[$_], $site[$_ / 16] // ()) }
+    0 .. $#$lines);
 add('/m', @$lines[0 .. 3000]);
+
+my $end = time + 60;
+
+until ($t->get('/stats')->json->{parts}{models} || time >= $end) {
+    select undef, undef, undef, .2;
+}
+
+ok($t->get('/stats')->json->{parts}{models}, 'a model was learnt');
 
 my %id;
 
@@ -52,10 +64,11 @@ for (split /\n/, $t->get('/urls?limit=100000')->{body}) {
 
 my @urls = sort { $id{$a} <=> $id{$b} } keys %id;
 my @gone = @urls[map { 17 * $_ } 1 .. 300];
-my %gone = map { $_ => 1 } @gone;
+my @all_gone = (@gone, @site);
+my %gone = map { $_ => 1 } @all_gone;
 my @kept = grep { !$gone{$_} } @urls;
 
-cmp_ok(@kept, '>', 9000, 'real URLs');
+cmp_ok(@kept, '>', 25_000, 'real URLs');
 
 sub file
 {
@@ -66,7 +79,7 @@ sub file
     close $f or die $!;
 }
 
-file(lines => @gone);
+file(lines => @all_gone);
 file(none => ());
 
 
@@ -84,20 +97,28 @@ is(system("$traces $t->{dir}/lines $t->{dir}/none pid:$_ >/dev/null") >> 8, 1,
 my $r = $t->post('/erase', join("\n", @gone), @text);
 is($r->{status}, 202, 'erased');
 is($t->post('/m/erase', join("\n", @gone), @text)->{status}, 202, '  twice');
+is($t->post('/erase?site=' . SITE, '', @text)->{status}, 202, '  and a site');
 
-sub left { return join ' ', @{ $t->get("$_[0]/erase/1")->json->{left} } }
+sub left
+{
+    my ($below, $n) = @_;
+
+    return join ' ', @{ $t->get("$below/erase/" . ($n // 1))->json->{left} };
+}
 
 is(left(''), 'memory workers files', 'what is left');
 is(left('/m'), 'memory workers', '  in a zone in memory');
 
-my $end = time + 10 * WITHIN;
 my $began = time;
 
-while (time < $end && (left('') || left('/m'))) {
+$end = time + 10 * WITHIN;
+
+while (time < $end && (left('') || left('', 2) || left('/m'))) {
     select undef, undef, undef, .2;
 }
 
 is(left(''), '', 'nothing is left');
+is(left('', 2), '', '  of the site');
 is(left('/m'), '', '  in a zone in memory');
 diag('after ' . (time - $began) . ' s');
 
@@ -124,7 +145,14 @@ sub traces
     diag($text) if $?;
 }
 
-file(kept => @kept, words($nginx));      # of which URLs have some as well
+
+# of programs and libraries, too, URLs have some as well
+
+open my $maps, '<', '/proc/' . $t->pid . '/maps' or die $!;
+my %mapped = map { m{r-xp [^/]*(/\S+)$} ? ($1 => 1) : () } <$maps>;
+close $maps;
+
+file(kept => @kept, map { words($_) } sort keys %mapped);
 traces('no file of the directory has a piece of one', "$t->{dir}/u");
 traces("nor has process $_", "pid:$_") for $t->worker_pids;
 traces('nor has the master', 'pid:' . $t->pid);

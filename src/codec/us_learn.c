@@ -220,6 +220,18 @@ us_learn_sample(us_train_t *t, us_codec_t *c, const volatile int *cancel,
 }
 
 
+/*
+ * Changes when erasures go on: what was learnt before may have texts that must
+ * go, and that whoever looks for them does not find any more.
+ */
+
+static uint64_t
+us_learn_age(const us_arena_t *a)
+{
+    return us_acquire(&a->head->vetted) + us_acquire(&a->head->retexts);
+}
+
+
 int
 us_learn(us_learn_t *l, us_codec_t *c, const volatile int *cancel,
     us_str_t *model)
@@ -233,11 +245,12 @@ us_learn(us_learn_t *l, us_codec_t *c, const volatile int *cancel,
 
     /* it was learnt before, but the ring had no room to install it */
 
-    if (l->model && l->number == number) {
+    if (l->model && l->number == number && l->age == us_learn_age(c->arena)) {
         goto done;
     }
 
     us_learn_free(l);
+    l->age = us_learn_age(c->arena);
 
     text = NULL;
     samples = NULL;
@@ -248,7 +261,7 @@ us_learn(us_learn_t *l, us_codec_t *c, const volatile int *cancel,
     }
 
     most = us_learn_models[number].sample;
-    us_models_update(&c->models);
+    us_record_refresh(c);
 
     if (c->models.n) {
         if (us_learn_changed(c)) {
@@ -290,6 +303,10 @@ int
 us_learn_install_locked(us_learn_t *l, us_codec_t *c)
 {
     us_model_t  *m;
+
+    if (l->age != us_learn_age(c->arena)) {
+        return US_REPLAY_FAILED;
+    }
 
     m = (us_model_t *) l->model;
 

@@ -17,6 +17,7 @@ typedef struct {
     uint8_t       *model;             /* its bytes */
     size_t         len;
     uint64_t       number;            /* models that there were before it */
+    uint64_t       age;               /* us_learn_age() before it was learnt */
 } us_learn_t;
 
 
@@ -32,7 +33,8 @@ int us_learn(us_learn_t *l, us_codec_t *c, const volatile int *cancel,
 
 /*
  * Under the lock, nothing intended: intends to publish what was learnt for the
- * records from next_id on.  0, or as us_record_install_locked().
+ * records from next_id on.  0, or as us_record_install_locked();
+ * US_REPLAY_FAILED: URLs were erased meanwhile, it must be learnt again.
  */
 int us_learn_install_locked(us_learn_t *l, us_codec_t *c);
 

@@ -693,10 +693,10 @@ us_pool_init(us_pool_t *p, const us_model_def_t *def)
 
     memset(p, 0, sizeof(us_pool_t));
 
-    room = 256;
+    room = 257;
 
     for (i = US_TOKEN_TEXT; i < def->ntokens; i++) {
-        room += def->tokens[i].len;
+        room += def->tokens[i].len + 1u;
     }
 
     p->def = def;
@@ -811,7 +811,11 @@ us_pool_share(us_pool_t *p)
 }
 
 
-/* writes the hosts, after the single bytes; returns what they take */
+/*
+ * Writes the hosts, after the single bytes; returns what they take.  Between
+ * them is a byte that no URL has: two words side by side must not spell what
+ * was erased.
+ */
 
 static size_t
 us_pool_lay(us_pool_t *p)
@@ -823,6 +827,8 @@ us_pool_lay(us_pool_t *p)
         p->out[used] = (uint8_t) used;
     }
 
+    p->out[used++] = US_TOKEN_BLANK;
+
     for (i = US_TOKEN_TEXT; i < p->def->ntokens; i++) {
         host = p->host[i];
 
@@ -831,6 +837,7 @@ us_pool_lay(us_pool_t *p)
             memcpy(p->out + used, p->def->tokens[host].text,
                    p->def->tokens[host].len);
             used += p->def->tokens[host].len;
+            p->out[used++] = US_TOKEN_BLANK;
         }
     }
 
@@ -975,6 +982,72 @@ us_model_write(const us_model_def_t *def, size_t *len)
     }
 
     us_pool_free(&p);
+
+    return core;
+}
+
+
+/*
+ * The texts are laid anew: a text that goes may be the host of texts that stay,
+ * and these, left where they were, would spell it.
+ */
+
+uint8_t *
+us_model_without(const us_model_t *m, const uint8_t *drop, size_t *len)
+{
+    size_t            n;
+    uint8_t          *core, blank[US_TOKEN_MAX];
+    unsigned          i, l, ncodes;
+    uint16_t         *symbols;
+    us_str_t          text;
+    us_code_def_t    *codes;
+    us_token_def_t   *tokens;
+    us_model_def_t    def;
+
+    core = NULL;
+    ncodes = us_model_ncodes(m);
+    memset(blank, US_TOKEN_BLANK, sizeof(blank));
+
+    codes = calloc(ncodes, sizeof(us_code_def_t));
+    tokens = calloc(m->ntokens, sizeof(us_token_def_t));
+    symbols = malloc(m->nsymbols * sizeof(uint16_t));
+
+    if (codes == NULL || tokens == NULL || symbols == NULL) {
+        goto done;
+    }
+
+    memcpy(symbols, us_model_at(m, m->symbols),
+           m->nsymbols * sizeof(uint16_t));
+
+    for (i = 0, n = 0; i < ncodes; i++) {
+        codes[i].symbols = symbols + n;
+
+        for (l = 1; l <= US_HUFFMAN_MAX; l++) {
+            codes[i].nlen[l] = us_model_nlen(m, i)[l];
+            n += codes[i].nlen[l];
+        }
+    }
+
+    for (i = 0; i < m->ntokens; i++) {
+        text = us_model_token_text(m, i);
+
+        tokens[i].text = us_model_dropped(drop, i) ? blank : text.data;
+        tokens[i].len = (uint8_t) text.len;
+        tokens[i].ctx = (uint8_t) us_model_token_ctx(m, i);
+    }
+
+    def.ncontexts = m->ncontexts;
+    def.ntokens = m->ntokens;
+    def.tokens = tokens;
+    def.codes = codes;
+
+    core = us_model_write(&def, len);
+
+done:
+
+    free(symbols);
+    free(tokens);
+    free(codes);
 
     return core;
 }

@@ -169,6 +169,30 @@ void us_model_seal(uint8_t *core, size_t len);
 uint8_t *us_model_write(const us_model_def_t *def, size_t *len);
 
 
+/*
+ * Learnt tokens of which only erased URLs had the text get another one, as long
+ * as theirs: bytes that no text has.  Shorter tokens say nothing, and keep
+ * theirs.
+ */
+#define US_TOKEN_BLANK     0x1f
+#define US_BLANK_MIN       4
+
+/*
+ * The same model, but blank are the tokens that have a bit in `drop`: lowest
+ * bit first, US_DROP_BYTES(ntokens) of them.  As from us_model_write().
+ */
+#define US_DROP_BYTES(n)   (((n) + 7) / 8)
+
+uint8_t *us_model_without(const us_model_t *m, const uint8_t *drop,
+    size_t *len);
+
+static inline int
+us_model_dropped(const uint8_t *drop, unsigned token)
+{
+    return drop[token / 8] >> token % 8 & 1;
+}
+
+
 unsigned us_model_ntokens(const us_model_t *m);
 unsigned us_model_token_ctx(const us_model_t *m, unsigned token);
 

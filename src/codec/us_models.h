@@ -50,6 +50,8 @@ typedef struct {
 
     uint8_t             *memory;      /* of decoders */
     size_t               used;
+    uint8_t             *copies;      /* of models, US_MODEL_COPY each */
+    uint64_t             retexts;     /* they are as they were then */
 
     us_encoder_t        *encoder;     /* ready */
     unsigned             number;      /* its model's */
@@ -62,7 +64,10 @@ typedef struct {
 int us_models_open(us_models_t *ms, us_arena_t *a);
 void us_models_close(us_models_t *ms);
 
-/* overwrites the texts that encoders have of URLs; no group is begun */
+/*
+ * Overwrites the texts that encoders have of URLs, and models that were
+ * replaced.  No group is begun.
+ */
 void us_models_wipe(us_models_t *ms);
 
 /* takes a step towards an encoder for the newest model; 0, -1: no memory */
@@ -70,6 +75,21 @@ int us_models_step(us_models_t *ms);
 
 /* looks for models that were published since */
 void us_models_update(us_models_t *ms);
+
+/* whether texts of models went that this handle still has */
+
+static inline int
+us_models_stale(const us_models_t *ms)
+{
+    return us_acquire(&ms->arena->head->retexts) != ms->retexts;
+}
+
+
+/*
+ * If so, forgets these; there is no encoder then for a moment.  Nobody uses any
+ * model of this handle.
+ */
+void us_models_refresh(us_models_t *ms);
 
 
 /*
@@ -118,6 +138,15 @@ us_models_get(const us_models_t *ms, unsigned number)
  * there are as many as there can be, or its tables would be too large.
  */
 int us_models_install_locked(us_models_t *ms, const us_model_t *m);
+
+/*
+ * Under the lock, nothing intended: the same for a model that takes the place
+ * of model `number`, and is the same but for texts that no record has.  Some
+ * commits later, us_models_clear_locked() overwrites what is not used any more.
+ */
+int us_models_replace_locked(us_models_t *ms, unsigned number,
+    const us_model_t *m);
+void us_models_clear_locked(us_models_t *ms);
 
 /* chunks that it takes */
 size_t us_models_chunks(const us_models_t *ms, const us_model_t *m);

@@ -964,3 +964,62 @@ us_record_model(us_codec_t *c, unsigned n, uint64_t *first, us_str_t *model)
 
     return 0;
 }
+
+
+int
+us_record_drop_locked(us_codec_t *c, uint64_t number, us_str_t drop)
+{
+    int                rc;
+    size_t             len;
+    uint8_t           *core;
+    unsigned           i;
+    us_arena_t        *a;
+    const us_model_t  *m;
+
+    a = c->arena;
+
+    if (number >= a->head->models || number >= US_MODELS_MAX) {
+        return US_REPLAY_DAMAGED;
+    }
+
+    m = (const us_model_t *) (a->base + a->head->model[number]
+                              + US_MODEL_FIRST);
+
+    if (drop.len != US_DROP_BYTES(us_model_ntokens(m))) {
+        return US_REPLAY_DAMAGED;
+    }
+
+    for (i = 0; i < drop.len * 8; i++) {
+        if (us_model_dropped(drop.data, i)
+            && (i < US_TOKEN_TEXT || i >= us_model_ntokens(m)))
+        {
+            return US_REPLAY_DAMAGED;
+        }
+    }
+
+    core = us_model_without(m, drop.data, &len);
+
+    if (core == NULL) {
+        return US_REPLAY_FAILED;
+    }
+
+    rc = us_models_replace_locked(&c->models, (unsigned) number,
+                                  (const us_model_t *) core);
+
+    if (rc == 0) {
+        us_commit_locked(a);
+        us_models_clear_locked(&c->models);
+    }
+
+    free(core);
+
+    return rc;
+}
+
+
+void
+us_record_refresh(us_codec_t *c)
+{
+    us_models_update(&c->models);
+    us_models_refresh(&c->models);
+}

@@ -156,5 +156,14 @@ int us_record_install_locked(us_codec_t *c, us_str_t model);
 int us_record_model(us_codec_t *c, unsigned n, uint64_t *first,
     us_str_t *model);
 
+/*
+ * Texts of models that no record has: us_tokens.h.  us_record_drop_locked()
+ * does what an operation says, and commits it; 0, or US_REPLAY_*.
+ * us_record_refresh(): outside of a group, the handle's models become those of
+ * the zone, without what was dropped; under the lock it need not be.
+ */
+int us_record_drop_locked(us_codec_t *c, uint64_t number, us_str_t drop);
+void us_record_refresh(us_codec_t *c);
+
 
 #endif /* _US_RECORD_H_INCLUDED_ */

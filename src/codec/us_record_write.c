@@ -347,6 +347,7 @@ us_record_begin(us_codec_t *c)
     c->tails_used = 0;
     c->last = US_SEAT_NONE;
 
+    us_models_refresh(&c->models);
     us_models_step(&c->models);
 }
 
@@ -381,7 +382,7 @@ us_record_tail(us_codec_t *c, us_seat_t *s, const uint8_t *text, size_t len,
     us_encoder_t       *e;
     const us_choice_t  *choice;
 
-    e = c->models.encoder;
+    e = us_models_stale(&c->models) ? NULL : c->models.encoder;
     choice = choices;
     price = UINT32_MAX;
 
@@ -513,6 +514,7 @@ uint32_t
 us_record_emit_locked(us_codec_t *c, unsigned seat, uint64_t id,
     const uint8_t **bits)
 {
+    int             again;
     size_t          n, i;
     uint32_t        word;
     us_seat_t      *s, *ref;
@@ -521,21 +523,26 @@ us_record_emit_locked(us_codec_t *c, unsigned seat, uint64_t id,
 
     s = &c->seats[seat];
 
+    /* its tokens may have been dropped since: it becomes raw */
+
+    again = s->header.kind != US_RAW && us_models_stale(&c->models);
+
     if (s->seat != US_SEAT_NONE) {
         ref = &c->seats[s->seat];
         s->header.reference = ref->id;
 
         /* the reference is no record, or not as it was encoded */
 
-        if (!ref->added || ref->klass != s->klass) {
-            us_record_encode_locked(c, seat, s->klass, s->rest);
-        }
+        again |= !ref->added || ref->klass != s->klass;
 
-    } else if (s->header.kind == US_TAIL
-               && us_deleted(c->arena, s->header.reference))
-    {
+    } else if (s->header.kind == US_TAIL) {
+
         /* it was deleted since: an erasure has seen who refers to it */
 
+        again |= us_deleted(c->arena, s->header.reference);
+    }
+
+    if (again) {
         us_record_encode_locked(c, seat, s->klass, s->rest);
     }
 

@@ -655,7 +655,7 @@ int
 us_writer_append(us_writer_t *w, us_tail_t *tail, const us_str_t pieces[2],
     uint64_t durable)
 {
-    int        rc;
+    int        rc, err;
     size_t     len;
     ssize_t    n;
     us_tail_t  next;
@@ -703,8 +703,16 @@ us_writer_append(us_writer_t *w, us_tail_t *tail, const us_str_t pieces[2],
 
     us_watch_append(w->watch, next.lsn);
 
-    if (us_disk_pwrite(w->fd, w->buf, n, next.offset) == -1) {
-        us_disk_fail(&w->error, errno, "write to journal.%016" PRIx64
+    rc = us_disk_pwrite(w->fd, w->buf, n, next.offset);
+    err = errno;
+
+    /* the buffer is kept, and a model has texts of URLs, at both ends of it */
+
+    explicit_bzero(w->buf, n);
+    explicit_bzero(w->buf + w->buf_size - len, len);
+
+    if (rc == -1) {
+        us_disk_fail(&w->error, err, "write to journal.%016" PRIx64
                      " at %" PRIu64 " failed", next.segment, next.offset);
 
         /* what has been written of it is cut, at the latest by an attach */

@@ -572,7 +572,15 @@ us_store_dump(us_store_t *s, us_store_out_pt out, void *data, uint64_t *lsn)
     us_dump_t        d;
     us_dump_head_t   head;
 
+    /*
+     * The models that the handle has now are dumped, whatever becomes of them
+     * meanwhile: an operation after the LSN may drop texts that adds before it
+     * have.  But what was dropped before the LSN is not to come back.
+     */
+
+    us_record_refresh(s->codec);
     us_store_enter(s);
+    us_record_refresh(s->codec);
 
     head.ids = us_store_next_id(s);
     head.leaves = us_head(s)->leaves;

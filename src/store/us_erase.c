@@ -40,6 +40,11 @@
  * The list has no ids of those deleted since it was collected: they count as
  * others do.  The next pass erases them and looks after their references.
  *
+ * Then the texts of all records that are left are looked at, for tokens of
+ * models that no URL has any more (us_tokens.c): first those that are there,
+ * without the lock, then, under the lock in which a model is replaced, those
+ * that were added since.
+ *
  * An id for whose stub there is no room stays as it is, and counts as one that
  * is left.
  *
@@ -52,6 +57,7 @@
 
 #include "us_erase.h"
 #include "us_store_private.h"
+#include "../codec/us_tokens.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -85,7 +91,9 @@ typedef struct {
 typedef enum {
     US_ERASE_COLLECT = 0,
     US_ERASE_SCAN,
-    US_ERASE_WRITE
+    US_ERASE_WRITE,
+    US_ERASE_TEXTS,
+    US_ERASE_DROP
 } us_erase_phase_t;
 
 
@@ -107,6 +115,8 @@ struct us_erase_s {
     size_t              left;         /* of the list, these are above it */
     size_t              written;      /* of the list */
     int                 full;         /* some could not be erased */
+
+    us_tokens_t        *tokens;       /* after the last round */
 };
 
 
@@ -138,6 +148,10 @@ us_erase_create(us_store_t *s, size_t most)
 void
 us_erase_free(us_erase_t *e)
 {
+    if (e->tokens) {
+        us_tokens_free(e->tokens);
+    }
+
     free(e->sites);
     free(e->list);
     free(e);
@@ -271,6 +285,34 @@ us_erase_room(const us_erase_t *e)
 }
 
 
+/* there are no more records to be erased: their words in models are next */
+
+static us_erase_status_t
+us_erase_tokens(us_erase_t *e)
+{
+    us_store_t  *s;
+
+    s = e->store;
+
+    if (e->tokens) {
+        us_tokens_free(e->tokens);
+    }
+
+    us_store_enter(s);
+    e->tokens = us_tokens_create_locked(s->codec);
+    us_store_leave(s);
+
+    if (e->tokens == NULL) {
+        return US_ERASE_FAILED;
+    }
+
+    e->scanned = 0;
+    e->phase = US_ERASE_TEXTS;
+
+    return US_ERASE_MORE;
+}
+
+
 /*
  * Words of deleted ids, downwards.  A chunk that is not there has no deleted
  * ids, and is passed over.
@@ -326,7 +368,7 @@ us_erase_collect(us_erase_t *e, unsigned n)
         us_log_clear_locked(a);
         us_store_leave(e->store);
 
-        return e->full ? US_ERASE_FULL : US_ERASE_DONE;
+        return us_erase_tokens(e);
     }
 
     if (e->nsites) {
@@ -575,6 +617,107 @@ us_erase_write(us_erase_t *e, unsigned n)
 }
 
 
+/* looks at the texts of up to n records below end, unless nothing is left */
+
+static void
+us_erase_texts(us_erase_t *e, unsigned n, uint64_t end)
+{
+    size_t       len;
+    us_store_t  *s;
+
+    s = e->store;
+
+    if (us_tokens_left(e->tokens) == 0) {
+        e->scanned = end;
+    }
+
+    for ( /* void */ ; n && e->scanned < end; n--, e->scanned++) {
+
+        if (us_store_is_erased(s, e->scanned)) {
+            continue;
+        }
+
+        len = us_store_decode(s, e->scanned, s->url, US_URL_MAX + 1);
+        us_tokens_text(e->tokens, s->url, len);
+    }
+}
+
+
+static uint64_t
+us_erase_bits(us_str_t bits)
+{
+    size_t    i;
+    uint64_t  n;
+
+    for (i = 0, n = 0; i < bits.len; i++) {
+        n += (uint64_t) __builtin_popcount(bits.data[i]);
+    }
+
+    return n;
+}
+
+
+/* replaces a model, or ends */
+
+static us_erase_status_t
+us_erase_drop(us_erase_t *e)
+{
+    int                 rc;
+    us_op_t             op;
+    us_store_t         *s;
+    us_erase_status_t   status;
+
+    s = e->store;
+    memset(&op, 0, sizeof(us_op_t));
+    op.type = US_OP_DROP;
+
+    us_erase_texts(e, UINT_MAX, us_store_next_id(s));
+    rc = us_tokens_next(e->tokens, &op.id, &op.bytes);
+
+    if (rc == -1) {
+        return US_ERASE_FAILED;
+    }
+
+    us_erase_texts(e, UINT_MAX, us_store_next_id(s));
+    us_store_enter(s);
+
+    status = US_ERASE_MORE;
+
+    if (us_store_fenced_locked(s)) {
+        status = US_ERASE_FENCED;
+
+    } else if (us_tokens_lost_locked(e->tokens)) {
+        us_store_leave(s);
+        return us_erase_tokens(e);
+
+    } else if (rc == 0) {
+        us_tokens_clear_locked(e->tokens);
+        status = e->full ? US_ERASE_FULL : US_ERASE_DONE;
+
+    } else if (!us_ring_fits(&s->arena, us_op_size(&op))) {
+        status = US_ERASE_BUSY;
+
+    } else {
+        us_bulk_keep_locked(&s->arena, 0);
+        us_erase_texts(e, UINT_MAX, us_store_next_id(s));
+        rc = us_tokens_replace_locked(e->tokens);
+
+        if (rc == 0) {
+            us_ring_put_locked(&s->arena, &op);
+            us_commit_locked(&s->arena);
+            e->figures.tokens += us_erase_bits(op.bytes);
+
+        } else if (rc != 1) {
+            status = US_ERASE_FULL;
+        }
+    }
+
+    us_store_leave(s);
+
+    return status;
+}
+
+
 us_erase_status_t
 us_erase_step(us_erase_t *e, unsigned n)
 {
@@ -591,6 +734,18 @@ us_erase_step(us_erase_t *e, unsigned n)
         }
 
         return US_ERASE_MORE;
+
+    case US_ERASE_TEXTS:
+        us_erase_texts(e, n, us_store_next_id(e->store));
+
+        if (e->scanned == us_store_next_id(e->store)) {
+            e->phase = US_ERASE_DROP;
+        }
+
+        return US_ERASE_MORE;
+
+    case US_ERASE_DROP:
+        return us_erase_drop(e);
 
     default:
         return us_erase_write(e, n);

@@ -24,7 +24,8 @@ extern "C" {
  *
  * `most` ids are looked after at once.  Each takes 8 bytes of private memory,
  * and 16 more if it is the first of its site.  The store's records are read
- * once for each `most` deleted ids.
+ * once for each `most` deleted ids.  At the end all texts are read once more,
+ * for tokens of models that none of them has (us_tokens.h).
  */
 #define US_ERASE_MOST  ((size_t) 1 << 20)
 
@@ -42,6 +43,7 @@ typedef struct {
     uint64_t  erased;                 /* records */
     uint64_t  stubs;                  /* written */
     uint64_t  stub_bytes;             /* of texts */
+    uint64_t  tokens;                 /* of models, whose texts went */
 } us_erase_figures_t;
 
 

@@ -1652,6 +1652,9 @@ us_replay_op(us_store_t *s, const us_op_t *op)
 
         return rc;
 
+    case US_OP_DROP:
+        return us_record_drop_locked(s->codec, op->id, op->bytes);
+
     case US_OP_AT:
         return op->id == h->next_id ? 0 : US_REPLAY_DAMAGED;
 

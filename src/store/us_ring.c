@@ -51,6 +51,8 @@
  *   0 28       delete, for an erasure: number of the id, of bytes; the number
  *              of the erasure, and how many ids it has deleted
  *   0 29       the list has 1 << this number of places
+ *   0 30       texts of a model go: its number (0: the first that was learnt),
+ *              number of bytes, a bit for each token, lowest first
  *
  * 5 to 11, 14, 17, 20 and 29 are found in dumps only.  An operation's LSN is
  * the position in the stream at which it ends.
@@ -62,7 +64,7 @@
  *
  * Its 12 follows the adds: only those after the dump are claimed at that time.
  * 12 to 14 and 17 are of stores with claims, 15 is of shards, 18 to 20 are of
- * stores that know keys, 25 to 29 of those that may have erasures.  A directory
+ * stores that know keys, 25 to 30 of those that may have erasures.  A directory
  * that can have any says so in its manifest, of version 2 to 7, which programs
  * before them refuse (us_manifest.h).
  *
@@ -129,6 +131,7 @@ static const us_op_form_t  us_op_forms[] = {
     [US_OP_ERASED_URLS] = { .unit = 8, .max = US_OP_ERASED_MAX },
     [US_OP_ERASED_ID] = { .id = 1, .unit = 1, .max = 2 * US_NUMBER_MAX },
     [US_OP_ERASED_TABLE] = { .id = 1 },
+    [US_OP_DROP] = { .id = 1, .unit = 1, .max = US_OP_DROP_MAX },
 };
 
 #define US_OP_TYPES  (sizeof(us_op_forms) / sizeof(us_op_forms[0]))

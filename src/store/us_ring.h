@@ -21,6 +21,7 @@
 #define US_OP_RUNS_MAX   16384        /* bytes of runs */
 #define US_OP_ERASURE_MAX  272        /* bytes: see us_erasures.c */
 #define US_OP_ERASED_MAX   1024       /* words of entries */
+#define US_OP_DROP_MAX     2048       /* bytes: US_TOKENS_MAX bits */
 
 #define US_NUMBER_MAX    10           /* bytes of a number */
 
@@ -55,7 +56,8 @@ typedef enum {
     US_OP_ERASURE = 26,               /* id: its number; bytes: its row */
     US_OP_ERASED_URLS = 27,           /* bytes: entries of 2 words */
     US_OP_ERASED_ID = 28,             /* to be deleted; bytes: number, count */
-    US_OP_ERASED_TABLE = 29           /* id: the bits of the list's size */
+    US_OP_ERASED_TABLE = 29,          /* id: the bits of the list's size */
+    US_OP_DROP = 30                   /* id: a model; bytes: a bit a token */
 } us_op_type_t;
 
 

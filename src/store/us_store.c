@@ -227,7 +227,7 @@ us_store_train_due(us_store_t *s)
 int
 us_store_train(us_store_t *s, const volatile int *cancel)
 {
-    int           done;
+    int           rc, done;
     us_op_t       op;
     us_head_t    *h;
     us_process_t  held, self;
@@ -273,12 +273,14 @@ us_store_train(us_store_t *s, const volatile int *cancel)
 
             us_bulk_keep_locked(&s->arena, 0);
 
-            if (us_learn_install_locked(&s->learn, s->codec) == 0) {
+            rc = us_learn_install_locked(&s->learn, s->codec);
+
+            if (rc == 0) {
                 us_ring_put_locked(&s->arena, &op);
                 us_commit_locked(&s->arena);
                 done = 1;
 
-            } else {
+            } else if (rc != US_REPLAY_FAILED) {
                 us_learn_give_up(&s->learn, &s->arena);
             }
         }

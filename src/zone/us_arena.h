@@ -59,7 +59,7 @@
 #include "../us_atomic.h"
 
 
-#define US_LAYOUT       14
+#define US_LAYOUT       15
 #define US_MAGIC        0x00524f54534c5255ULL     /* "URLSTOR" */
 #define US_BYTE_ORDER   0x01020304
 
@@ -166,6 +166,8 @@ typedef struct {
     uint64_t           erasures_open; /* and those that are not done */
     uint64_t           erasures_left; /* those whose records may be there */
     uint64_t           erased_lsn;    /* the records of the others went by it */
+    uint64_t           retexts;       /* the codec's: models whose texts went */
+    uint64_t           vetted;        /* times that texts were looked through */
 
     /* the journal's watermarks: one writer each, see us_ring.h */
 

@@ -794,6 +794,58 @@ done_pass(us_store_t *s)
 }
 
 
+/*
+ * A model has words of sites that are deleted, of which a pass that was killed
+ * has erased the records.
+ */
+
+static void
+prepare_pass_tokens(us_store_t *s)
+{
+    int          was;
+    uint64_t     id, lsn;
+    us_erase_t  *e;
+
+    stream_drain(&journal, s);
+
+    if (us_store_train(s, NULL) != 1) {
+        fail("no model is learnt", 0);
+    }
+
+    stream_drain(&journal, s);
+
+    gone = 32000;
+
+    for (id = 0; id < gone; id++) {
+        us_store_delete(s, id, &was, &lsn);
+        stream_drain(&journal, s);
+    }
+
+    e = us_erase_create(s, 100000);
+
+    while (us_head(s)->vetted == 0) {
+        (void) us_erase_step(e, 10);
+        stream_drain(&journal, s);
+    }
+
+    us_erase_free(e);
+}
+
+
+static int
+done_pass_tokens(us_store_t *s)
+{
+    return done_pass(s) && us_head(s)->retexts > 0;
+}
+
+
+static int
+met_pass_tokens(const us_head_t *before, const us_head_t *after)
+{
+    return after->retexts > before->retexts;
+}
+
+
 static int
 met_pass(const us_head_t *before, const us_head_t *after)
 {
@@ -1778,6 +1830,9 @@ static const change_t  changes[] = {
       .done = done_delete, .met = met_copy },
     { "full, next delete", SMALL, .before = FULL, .prepare = prepare_delete,
       .change = change_delete, .done = done_delete, .met = met_copy },
+    { "pass, tokens", MEDIUM, .before = 32768,
+      .prepare = prepare_pass_tokens, .change = change_pass,
+      .done = done_pass_tokens, .met = met_pass_tokens },
     { "full, pass", SMALL, .before = FULL, .prepare = prepare_pass_long,
       .change = change_pass, .done = done_pass, .met = met_pass },
     { "full, mark", SMALL, .before = FULL, .change = change_mark,

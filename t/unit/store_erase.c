@@ -1362,10 +1362,608 @@ site_begins_anew(void **state)
 }
 
 
+/* --- tokens of models ----------------------------------------------------- */
+
+#define TOKENS     40000              /* URLs */
+#define FILTER     ((size_t) 1 << 24)  /* bits */
+
+
+/* texts that must not be there: all pieces of the erased that no other has */
+
+typedef struct {
+    char      *gone;
+    char      *live;
+    size_t     ngone;
+    size_t     nlive;
+    uint8_t   *filter;
+} pieces_t;
+
+
+static void
+token_url(unsigned i, char *url)
+{
+    static const char  *words[] = {
+        "summer", "family", "holiday", "archive", "garden", "winter", "report",
+        "letter"
+    };
+
+    unsigned  a, b;
+
+    a = i * 7 % 8;
+    b = i / 8 * 5 % 8;
+
+    switch (i % 8) {
+
+    case 0:
+        sprintf(url, "http://host%u.test/%s/the-lovelace-diaries/%s-%u",
+                rnd(300), words[a], words[b], i);
+        break;
+
+    case 1:
+        sprintf(url, "http://host%u.test/%s-%s/secret-family-letters-%u.html",
+                rnd(300), words[b], words[a], i);
+        break;
+
+    case 2:
+        sprintf(url, "http://host%u.test/%s/family-garden/%s-letters/%u",
+                rnd(300), words[b], words[a], i);
+        break;
+
+    default:
+        sprintf(url, "http://host%u.test/%s/%s-holiday-%u", rnd(300),
+                words[a], words[b], i);
+    }
+}
+
+
+static int
+token_gone(unsigned i)
+{
+    return i % 8 < 2;
+}
+
+
+static zone_t *
+tokens_fill(size_t ring, int learns)
+{
+    char       url[128];
+    zone_t    *z;
+    unsigned   i;
+
+    nknown = 0;
+    journal.len = 0;
+    z = zone_create(ZONE, ring);
+
+    for (i = 0; i < TOKENS; i++) {
+        token_url(i, url);
+        put(z, url);
+
+        if (learns && i == 36000) {
+            model(z);
+            assert_int_equal(us_head(z->store)->models, 1);
+        }
+    }
+
+    return z;
+}
+
+
+static inline size_t
+piece_hash(const char *p)
+{
+    uint32_t  tail;
+    uint64_t  head;
+
+    memcpy(&head, p, sizeof(head));
+    memcpy(&tail, p + sizeof(head), sizeof(tail));
+
+    return ((head ^ tail * 0x9e3779b97f4a7c15) * 0xbf58476d1ce4e5b9) >> 40;
+}
+
+
+static void
+pieces_of(zone_t *z, pieces_t *p)
+{
+    char      **list;
+    size_t     *n, i, len;
+    unsigned    k;
+
+    memset(p, 0, sizeof(pieces_t));
+    p->gone = malloc((size_t) nknown * 128);
+    p->live = malloc((size_t) nknown * 128);
+    p->filter = calloc(1, FILTER / 8);
+
+    for (k = 0; k < nknown; k++) {
+        list = us_store_deleted(z->store, k) ? &p->gone : &p->live;
+        n = list == &p->gone ? &p->ngone : &p->nlive;
+        len = strlen(known[k].url) + 1;
+        memcpy(*list + *n, known[k].url, len);
+        *n += len;
+
+        if (list == &p->live) {
+            continue;
+        }
+
+        for (i = 0; i + PIECE < len; i++) {
+            p->filter[piece_hash(known[k].url + i) / 8]
+                |= (uint8_t) (1 << piece_hash(known[k].url + i) % 8);
+        }
+    }
+}
+
+
+static void
+pieces_free(pieces_t *p)
+{
+    free(p->gone);
+    free(p->live);
+    free(p->filter);
+}
+
+
+/* a piece that is there, or NULL */
+
+static const char *
+pieces_in(const pieces_t *p, const void *mem, size_t size)
+{
+    size_t       i, h;
+    const char  *m = mem;
+
+    for (i = 0; i + PIECE <= size; i++) {
+        h = piece_hash(m + i);
+
+        if ((p->filter[h / 8] >> h % 8 & 1)
+            && memmem(p->gone, p->ngone, m + i, PIECE)
+            && memmem(p->live, p->nlive, m + i, PIECE) == NULL)
+        {
+            return m + i;
+        }
+    }
+
+    return NULL;
+}
+
+
+/* no chunk of models has one, used or not */
+
+static void
+assert_nowhere(const pieces_t *p, us_store_t *s)
+{
+    size_t       chunk;
+    uint64_t     i, n;
+    const char  *found;
+
+    chunk = (size_t) 1 << s->arena.chunk_shift;
+    n = s->arena.head->area[US_AREA_MODELS].n;
+    assert_true(n > 0);
+
+    for (i = 0; i < n; i++) {
+        found = pieces_in(p, us_area_at(&s->arena, US_AREA_MODELS, i * chunk),
+                          chunk);
+
+        if (found) {
+            fail_msg("a model has %.*s", PIECE, found);
+        }
+    }
+}
+
+
+/* whether the private tables of a handle have one */
+
+static int
+pieces_private(const pieces_t *p, us_store_t *s)
+{
+    unsigned      i;
+    us_str_t      bytes;
+    us_models_t  *ms;
+
+    ms = &s->codec->models;
+
+    for (i = 0; i < ms->n; i++) {
+        bytes = us_model_bytes(ms->tables[i].model);
+
+        if (pieces_in(p, bytes.data, bytes.len)) {
+            return 1;
+        }
+    }
+
+    return pieces_in(p, ms->memory, 4 << 20) != NULL;
+}
+
+
+/*
+ * Words of a model that lie side by side spell nothing: so many bytes lie
+ * within a token's text, or have one between them that no URL has.
+ */
+
+static void
+assert_apart(us_store_t *s)
+{
+    size_t             i;
+    uint8_t           *within;
+    unsigned           k;
+    us_str_t           text, bytes;
+    uint64_t           first;
+    const uint8_t     *pool;
+    const us_model_t  *m;
+
+    assert_int_equal(us_record_model(s->codec, 0, &first, &bytes), 0);
+    m = (const us_model_t *) bytes.data;
+    pool = us_model_at(m, m->text);
+    within = calloc(m->text_size, 1);
+
+    for (k = US_TOKEN_TEXT; k < us_model_ntokens(m); k++) {
+        text = us_model_token_text(m, k);
+
+        for (i = 0; i + PIECE <= text.len; i++) {
+            within[text.data - pool + i] = 1;
+        }
+    }
+
+    for (i = 256; i + PIECE <= m->text_size - US_TEXT_SLACK; i++) {
+        assert_true(within[i] || memchr(pool + i, US_TOKEN_BLANK, PIECE));
+    }
+
+    free(within);
+}
+
+
+static void
+erase_tokens(void **state)
+{
+    zone_t              *z, *o;
+    unsigned             i;
+    pieces_t             p;
+    us_str_t             was, now;
+    uint64_t             first, lsn;
+    us_store_t          *s;
+    stream_t             dump = { NULL, 0, 0 };
+    us_store_item_t      it;
+    us_erase_figures_t   f;
+
+    z = tokens_fill(RING, 1);
+    s = us_store_open(z->mem, &zone_no_lock);
+
+    for (i = 0; i < nknown; i++) {
+        if (token_gone(i)) {
+            gone(z, i);
+        }
+    }
+
+    pieces_of(z, &p);
+    assert_int_equal(lookup(s, known[39999].url).status, US_SEEN);
+    assert_true(pieces_private(&p, s));
+    assert_true(pieces_private(&p, z->store));
+
+    /* a model that was learnt does not change its codes */
+
+    assert_int_equal(us_record_model(s->codec, 0, &first, &was), 0);
+
+    assert_int_equal(erase(z, US_ERASE_MOST, 1000, &f), US_ERASE_DONE);
+    assert_in_range(f.tokens, 10, 3000);
+    print_message("%lu tokens\n", (unsigned long) f.tokens);
+    assert_nowhere(&p, z->store);
+
+    /* whoever has the old texts reads all, and has them until it is wiped */
+
+    for (i = 0; i < nknown; i++) {
+        it = lookup(s, known[i].url);
+        assert_int_equal(it.status, token_gone(i) ? US_UNSEEN : US_SEEN);
+    }
+
+    assert_true(pieces_private(&p, s));
+    us_store_wipe(s);
+    assert_false(pieces_private(&p, s));
+    us_store_wipe(z->store);
+    assert_false(pieces_private(&p, z->store));
+
+    assert_int_equal(us_record_model(s->codec, 0, &first, &now), 0);
+    assert_true(now.len <= was.len);
+    assert_apart(s);
+    assert_non_null(us_model_check(now.data, now.len));
+
+    check(z);
+
+    /* nothing more */
+
+    assert_int_equal(erase(z, US_ERASE_MOST, 1000, &f), US_ERASE_DONE);
+    assert_int_equal(f.tokens, 0);
+
+    replays(z);
+    o = other(z, &journal);
+    us_store_wipe(o->store);
+    assert_nowhere(&p, o->store);
+    assert_false(pieces_private(&p, o->store));
+    zone_destroy(o);
+
+    assert_int_equal(us_store_dump(z->store, stream_put, &dump, &lsn), 0);
+    o = other(z, &dump);
+    assert_nowhere(&p, o->store);
+    zone_destroy(o);
+    free(dump.data);
+
+    go_on(z);
+    check(z);
+    replays(z);
+
+    pieces_free(&p);
+    us_store_close(s);
+    forget();
+    zone_destroy(z);
+}
+
+
+/* a lock in whose taking a pass comes between */
+
+typedef struct {
+    zone_t    *z;
+    unsigned   wait;
+    int        deletes;
+    int        passed;
+} between_t;
+
+
+static void
+between(void *data)
+{
+    unsigned             i;
+    between_t           *b = data;
+    us_erase_figures_t   f;
+
+    if (b->wait && --b->wait == 0) {
+        for (i = 0; i < TOKENS && b->deletes; i++) {
+            if (token_gone(i)) {
+                gone(b->z, i);
+            }
+        }
+
+        assert_int_equal(erase(b->z, US_ERASE_MOST, 1000, &f), US_ERASE_DONE);
+        assert_true(b->deletes || f.tokens > 0);
+        b->passed = 1;
+    }
+}
+
+
+/*
+ * URLs that are encoded with tokens which are then dropped, before they are
+ * added.
+ */
+
+static void
+encoded_before(void **state)
+{
+    char              text[64][128];
+    size_t            len;
+    zone_t           *z, *o;
+    uint8_t           url[US_URL_MAX + 8];
+    unsigned          i, n;
+    between_t         b;
+    us_store_t       *s, *r;
+    us_store_lock_t   lock = { between, zone_lock, &b };
+    us_store_item_t   items[64];
+
+    z = tokens_fill(RING, 1);
+    memset(&b, 0, sizeof(between_t));
+    b.z = z;
+    s = us_store_open(z->mem, &lock);
+
+    /* its encoder is the model's */
+
+    for (i = 0; i < 5000; i++) {
+        sprintf(text[0], "http://host%u.test/summer/%u", rnd(300), TOKENS + i);
+        assert_int_equal(add(s, text[0]).status, US_NEW);
+        drain(z);
+        remember(z, text[0]);
+    }
+
+    assert_int_equal(s->codec->models.number, 0);
+
+    for (i = 0; i < TOKENS; i++) {
+        if (token_gone(i)) {
+            gone(z, i);
+        }
+    }
+
+    for (i = 0; i < 64; i++) {
+        sprintf(text[i], "http://host%u.test/summer/the-lovelace-diaries/"
+                         "secret-family-letters-%u.html", rnd(300), i);
+        items[i] = item(text[i], 0);
+    }
+
+    b.wait = 1;
+    us_store_add(s, items, 64);
+    assert_true(b.passed);
+    drain(z);
+    r = us_store_open(z->mem, &zone_no_lock);
+
+    for (i = 0, n = nknown; i < 64; i++) {
+        assert_int_equal(items[i].status, US_NEW);
+        assert_int_equal(items[i].id, n + i);
+        assert_int_equal(us_store_get(r, n + i, url, &len), US_OK);
+        assert_string(url, len, text[i]);
+        assert_int_equal(lookup(r, text[i]).id, n + i);
+        remember(z, text[i]);
+    }
+
+    /* those that follow are encoded with what the model has now */
+
+    for (i = 0; i < 5000; i++) {
+        sprintf(text[0], "http://host%u.test/the-lovelace-diaries/again-%u",
+                rnd(300), i);
+        assert_int_equal(add(s, text[0]).status, US_NEW);
+        drain(z);
+        assert_int_equal(us_store_get(r, nknown, url, &len), US_OK);
+        assert_string(url, len, text[0]);
+        remember(z, text[0]);
+    }
+
+    assert_int_equal(s->codec->models.number, 0);
+    check(z);
+    o = other(z, &journal);
+    same(z, o);
+
+    zone_destroy(o);
+    us_store_close(r);
+    us_store_close(s);
+    forget();
+    zone_destroy(z);
+}
+
+
+/* a lock before whose taking URLs are added, once all texts were looked at */
+
+typedef struct {
+    zone_t      *z;
+    us_store_t  *s;
+    uint64_t     vetted;
+    int          waits;
+} adding_t;
+
+
+static void
+adding(void *data)
+{
+    char       url[128];
+    unsigned   i;
+    adding_t  *a = data;
+
+    if (!a->waits || us_head(a->s)->vetted == a->vetted) {
+        return;
+    }
+
+    a->waits = 0;
+
+    for (i = 0; i < 64; i++) {
+        sprintf(url, "http://host%u.test/summer/the-lovelace-diaries/"
+                     "secret-family-letters-%u.html", rnd(300), nknown);
+        assert_int_equal(add(a->s, url).status, US_NEW);
+        drain(a->z);
+        remember(a->z, url);
+    }
+}
+
+
+/*
+ * URLs are added by a process that has the tokens, when a pass has looked at
+ * the texts of all records and is about to drop some: they are not lost.
+ */
+
+static void
+added_meanwhile(void **state)
+{
+    char                 url[128];
+    size_t               len;
+    zone_t              *z;
+    uint8_t              text[US_URL_MAX + 8];
+    unsigned             i, n;
+    adding_t             a;
+    us_store_t          *s, *r;
+    us_erase_t          *e;
+    us_store_lock_t      lock = { adding, zone_lock, &a };
+    us_erase_status_t    rc;
+
+    z = tokens_fill(RING, 1);
+    memset(&a, 0, sizeof(adding_t));
+    a.z = z;
+    a.s = us_store_open(z->mem, &zone_no_lock);
+    s = us_store_open(z->mem, &lock);
+
+    for (i = 0; i < 5000; i++) {
+        sprintf(url, "http://host%u.test/summer/%u", rnd(300), TOKENS + i);
+        assert_int_equal(add(a.s, url).status, US_NEW);
+        drain(z);
+        remember(z, url);
+    }
+
+    assert_int_equal(a.s->codec->models.number, 0);
+
+    for (i = 0; i < TOKENS; i++) {
+        if (token_gone(i)) {
+            gone(z, i);
+        }
+    }
+
+    n = nknown;
+    a.waits = 1;
+    a.vetted = us_head(s)->vetted;
+    e = us_erase_create(s, US_ERASE_MOST);
+
+    do {
+        rc = us_erase_step(e, 1000);
+        drain(z);
+    } while (rc == US_ERASE_MORE);
+
+    assert_int_equal(rc, US_ERASE_DONE);
+    assert_true(us_erase_figures(e)->tokens > 0);
+    assert_int_equal(nknown, n + 64);
+    us_erase_free(e);
+
+    r = us_store_open(z->mem, &zone_no_lock);
+
+    for (i = n; i < nknown; i++) {
+        assert_int_equal(us_store_get(r, i, text, &len), US_OK);
+        assert_string(text, len, known[i].url);
+    }
+
+    us_store_close(r);
+    us_store_close(s);
+    us_store_close(a.s);
+    check(z);
+    forget();
+    zone_destroy(z);
+}
+
+
+/* a model whose sample has what is erased meanwhile is not installed */
+
+static void
+learnt_before(void **state)
+{
+    zone_t           *z;
+    unsigned          i;
+    pieces_t          p;
+    between_t         b;
+    us_store_t       *s;
+    us_store_lock_t   lock = { between, zone_lock, &b };
+
+    z = tokens_fill(0, 0);
+    memset(&b, 0, sizeof(between_t));
+    b.z = z;
+    b.deletes = 1;
+    b.wait = 2;
+    s = us_store_open(z->mem, &lock);
+
+    assert_int_equal(us_store_train(s, NULL), 0);
+    assert_true(b.passed);
+    assert_int_equal(us_head(s)->models, 0);
+
+    /* the next one is learnt from what is left */
+
+    for (i = 0; i < TOKENS; i++) {
+        assert_int_equal(us_store_deleted(s, i), token_gone(i));
+    }
+
+    assert_int_equal(us_store_train_due(s), 1);
+    assert_int_equal(us_store_train(s, NULL), 1);
+
+    pieces_of(z, &p);
+    assert_nowhere(&p, z->store);
+    pieces_free(&p);
+
+    us_store_close(s);
+    forget();
+    zone_destroy(z);
+}
+
+
 int
 main(void)
 {
     const struct CMUnitTest  tests[] = {
+        cmocka_unit_test(erase_tokens),
+        cmocka_unit_test(encoded_before),
+        cmocka_unit_test(added_meanwhile),
+        cmocka_unit_test(learnt_before),
         cmocka_unit_test(ones_are_no_record),
         cmocka_unit_test(ones_of_a_model),
         cmocka_unit_test(killed_while_erasing),
