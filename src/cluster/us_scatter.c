@@ -227,7 +227,8 @@ us_scatter_begin(us_scatter_t *s, us_scatter_item_t *item)
 
     item->shard = owners->owner;
     item->status = US_ANSWER_NONE;
-    item->stage = owners->nformer || s->action == US_SCATTER_BY_ID
+    item->stage = s->action == US_SCATTER_ERASE ? US_STAGE_OWNERS
+                  : owners->nformer || s->action == US_SCATTER_BY_ID
                   ? US_STAGE_ASK : US_STAGE_DIRECT;
 }
 
@@ -329,13 +330,29 @@ us_scatter_settle(us_scatter_t *s, us_scatter_item_t *item)
 }
 
 
+/* all owners were asked to erase it, but for the shard of an id, which has */
+
+static void
+us_scatter_settle_erased(us_scatter_item_t *item)
+{
+    item->stage = US_STAGE_DONE;
+
+    if (item->lost || item->moved) {
+        item->status = US_ANSWER_UNAVAILABLE;
+
+    } else if (item->status == US_ANSWER_NONE) {
+        item->status = US_ANSWER_ERASED;
+    }
+}
+
+
 /* the lanes that an item goes to in this round, shard * 2 + ask */
 
 static unsigned
 us_scatter_targets(const us_scatter_t *s, const us_scatter_item_t *item,
     uint32_t *lanes)
 {
-    unsigned            i;
+    unsigned            i, n, shard;
     const us_owners_t  *owners;
 
     switch (item->stage) {
@@ -364,6 +381,21 @@ us_scatter_targets(const us_scatter_t *s, const us_scatter_item_t *item,
 
         return i;
 
+    case US_STAGE_OWNERS:
+        owners = &s->map->slots[item->slot];
+
+        for (i = 0, n = 0; i <= owners->nformer; i++) {
+            shard = i ? owners->former[i - 1] : owners->owner;
+
+            if (!item->by_id || s->map->shards[shard].number
+                                != item->id >> US_SHARD_SHIFT)
+            {
+                lanes[n++] = shard * US_SCATTER_KINDS;
+            }
+        }
+
+        return n;
+
     default:
         return 0;
     }
@@ -378,7 +410,7 @@ us_scatter_lanes(us_scatter_t *s)
     size_t     i, lanes, total;
     unsigned   j, n;
     uint32_t  *count;
-    uint32_t   to[US_MAP_FORMER];
+    uint32_t   to[1 + US_MAP_FORMER];
 
     lanes = (size_t) s->map->nshards * US_SCATTER_KINDS;
 
@@ -463,6 +495,9 @@ us_scatter_round(us_scatter_t *s)
                 return -1;
             }
 
+        } else if (item->stage == US_STAGE_OWNERS) {
+            us_scatter_settle_erased(item);
+
         } else if (item->stage == US_STAGE_FIRST) {
             us_scatter_begin(s, item);
         }
@@ -472,19 +507,33 @@ us_scatter_round(us_scatter_t *s)
 }
 
 
+/* whether the shard is asked by the id of the item */
+
+static int
+us_scatter_of_id(const us_scatter_t *s, const us_lane_t *lane,
+    const us_scatter_item_t *item)
+{
+    return !lane->ask
+           && (s->action == US_SCATTER_BY_ID
+               || (s->action == US_SCATTER_ERASE
+                   && item->stage == US_STAGE_LAST));
+}
+
+
 size_t
 us_scatter_part(us_scatter_t *s, us_lane_t *lane, size_t limit)
 {
-    size_t  i, len, body, answers;
+    size_t              i, len, body, answers;
+    us_scatter_item_t  *item;
 
     body = 0;
     answers = US_SCATTER_SUMMARY;
 
     for (i = lane->at; i < lane->n; i++) {
-        len = s->items[lane->items[i]].url.len;
+        item = &s->items[lane->items[i]];
+        len = item->url.len;
         answers += US_SCATTER_ANSWER
-                   + (s->action == US_SCATTER_BY_ID && !lane->ask
-                      ? US_SCATTER_URL : len);
+                   + (us_scatter_of_id(s, lane, item) ? US_SCATTER_URL : len);
 
         if (i > lane->at
             && (answers > limit || i - lane->at == US_SCATTER_ITEMS))
@@ -524,6 +573,7 @@ us_scatter_fits_id(const us_scatter_t *s, const us_lane_t *lane,
     return line->id == id
            || (line->id == US_WIRE_NO_ID
                && (line->status == US_ANSWER_UNKNOWN
+                   || line->status == US_ANSWER_FULL
                    || line->status == US_ANSWER_UNAVAILABLE));
 }
 
@@ -544,11 +594,14 @@ us_scatter_fits(const us_scatter_t *s, const us_lane_t *lane,
                                  | 1 << US_ANSWER_REJECTED
                                  | 1 << US_ANSWER_UNAVAILABLE;
 
-    if (s->action == US_SCATTER_BY_ID && !lane->ask) {
+    if (us_scatter_of_id(s, lane, &s->items[lane->items[lane->at]])) {
         return us_scatter_fits_id(s, lane, line);
     }
 
-    allowed = lane->ask || s->action == US_SCATTER_SEEN
+    allowed = s->action == US_SCATTER_ERASE
+              ? (any & ~(1 << US_ANSWER_SEEN | 1 << US_ANSWER_DUE))
+                | 1 << US_ANSWER_ERASED | 1 << US_ANSWER_FULL
+              : lane->ask || s->action == US_SCATTER_SEEN
               ? any | 1 << US_ANSWER_UNSEEN
               : any | 1 << US_ANSWER_NEW | 1 << US_ANSWER_FULL
                 | 1 << US_ANSWER_REFUSED;
@@ -564,9 +617,12 @@ us_scatter_fits(const us_scatter_t *s, const us_lane_t *lane,
     case US_ANSWER_DUE:
         break;
 
+    case US_ANSWER_ERASED:
     case US_ANSWER_UNSEEN:
 
-        if (line->stored == US_ANSWER_SEEN) {
+        if (line->stored == US_ANSWER_SEEN || (line->id != US_WIRE_NO_ID
+                                    && line->status == US_ANSWER_ERASED))
+        {
             break;
         }
 
@@ -591,10 +647,34 @@ us_scatter_fits(const us_scatter_t *s, const us_lane_t *lane,
 }
 
 
+/* whether a shard's text is a URL that can be sent: a line of its own */
+
+static int
+us_scatter_is_url(us_str_t text)
+{
+    size_t  i;
+
+    if (text.len < 4 || text.len > US_URL_MAX
+        || memcmp(text.data, "http", 4) != 0)
+    {
+        return 0;
+    }
+
+    for (i = 0; i < text.len; i++) {
+        if (text.data[i] <= ' ') {
+            return 0;
+        }
+    }
+
+    return 1;
+}
+
+
 /* a URL that was looked up has its text already */
 
 static void
-us_scatter_by_id(us_scatter_item_t *item, const us_wire_line_t *line)
+us_scatter_by_id(const us_scatter_t *s, us_scatter_item_t *item,
+    const us_wire_line_t *line)
 {
     item->stage = US_STAGE_DONE;
     item->status = line->status;
@@ -604,14 +684,57 @@ us_scatter_by_id(us_scatter_item_t *item, const us_wire_line_t *line)
         item->lost = 1;
     }
 
-    if (line->status == US_ANSWER_UNKNOWN
+    if (line->status == US_ANSWER_UNKNOWN || line->status == US_ANSWER_FULL
         || line->status == US_ANSWER_UNAVAILABLE)
     {
         item->id = US_WIRE_NO_ID;
     }
 
-    if (item->by_id) {
+    if (s->action == US_SCATTER_ERASE) {
+
+        /* what was sent as an id is answered without its URL */
+
+        if (line->status == US_ANSWER_ERASED && us_scatter_is_url(line->text)) {
+            item->url = line->text;
+            item->slot = us_slot(us_slot_key(s->map->key, item->url));
+            item->stage = s->map->slots[item->slot].nformer ? US_STAGE_FIRST
+                                                            : US_STAGE_DONE;
+        }
+
+    } else if (item->by_id) {
         item->text = line->text;
+    }
+}
+
+
+/* one of the owners has erased the URL, or not */
+
+static void
+us_scatter_owner(const us_scatter_t *s, us_scatter_item_t *item,
+    const us_lane_t *lane, const us_wire_line_t *line)
+{
+    switch (line->status) {
+
+    case US_ANSWER_ERASED:
+
+        if (!item->by_id
+            && (line->id != US_WIRE_NO_ID || item->text.len == 0))
+        {
+            item->id = line->id;
+            item->text = line->text;
+            item->number = s->map->shards[lane->shard].number;
+        }
+
+        break;
+
+    case US_ANSWER_UNAVAILABLE:
+        item->moved = 1;
+        break;
+
+    default: /* US_ANSWER_FULL, US_ANSWER_INVALID, US_ANSWER_REJECTED */
+        item->status = line->status;
+        item->text = line->text;
+        break;
     }
 }
 
@@ -628,33 +751,6 @@ us_scatter_take(const us_scatter_t *s, us_scatter_item_t *item,
     item->site = line->site;
     item->stored = line->stored;
     item->text = line->text;
-}
-
-
-/*
- * Whether text may be the URL as a former owner spells it.  It is sent to the
- * owner: a line of its own, and a URL of the same slot.
- */
-
-static int
-us_scatter_spells(const us_scatter_t *s, const us_scatter_item_t *item,
-    us_str_t text)
-{
-    size_t  i;
-
-    if (text.len < 4 || text.len > US_URL_MAX
-        || memcmp(text.data, "http", 4) != 0)
-    {
-        return 0;
-    }
-
-    for (i = 0; i < text.len; i++) {
-        if (text.data[i] <= ' ') {
-            return 0;
-        }
-    }
-
-    return us_slot(us_slot_key(s->map->key, text)) == item->slot;
 }
 
 
@@ -693,7 +789,8 @@ us_scatter_asked(us_scatter_t *s, us_scatter_item_t *item,
         if (item->stage == US_STAGE_FORMER
             && item->status == US_ANSWER_UNSEEN && !item->spelled
             && us_str_compare(line->text, item->url) != 0
-            && us_scatter_spells(s, item, line->text))
+            && us_scatter_is_url(line->text)
+            && us_slot(us_slot_key(s->map->key, line->text)) == item->slot)
         {
             item->text = line->text;
             item->spelled = 1;
@@ -727,8 +824,13 @@ us_scatter_answer(us_scatter_t *s, us_scatter_item_t *item,
         return;
     }
 
-    if (s->action == US_SCATTER_BY_ID) {
-        us_scatter_by_id(item, line);
+    if (item->stage == US_STAGE_OWNERS) {
+        us_scatter_owner(s, item, lane, line);
+        return;
+    }
+
+    if (us_scatter_of_id(s, lane, item)) {
+        us_scatter_by_id(s, item, line);
         return;
     }
 
@@ -794,6 +896,7 @@ us_scatter_reply(us_scatter_t *s, us_lane_t *lane, us_str_t text)
     n = us_scatter_lines(s, lane, &text);
 
     shard = &s->shards[lane->shard];
+    shard->erasure = lane->part == 0 ? us_wire_erasure(text) : 0;
 
     if (lane->part == 0 && us_wire_summary(text, &next_id, &epoch)
         && !shard->answered)
@@ -842,9 +945,11 @@ us_scatter_lose(const us_scatter_t *s, us_scatter_item_t *item,
     const us_lane_t *lane)
 {
     item->lost = 1;
-    item->unsure = lane->unsure;
+    item->unsure |= lane->unsure;
 
-    if (item->stage == US_STAGE_ASK || item->stage == US_STAGE_FORMER) {
+    if (item->stage == US_STAGE_ASK || item->stage == US_STAGE_FORMER
+        || item->stage == US_STAGE_OWNERS)
+    {
 
         /* another one may have it */
 

@@ -27,6 +27,10 @@
  * What is done by id (sets, claims, id -> URL) goes to the shard of the id.  A
  * URL is looked up first, as above, and then it has an id or is `unknown`.
  *
+ * A URL is erased by all owners of its slot at once, former ones included: one
+ * of them may have it, and each refuses it from then on.  An id is erased by
+ * its shard, which answers with the URL.  The others are sent that.
+ *
  * A shard that does not answer has not denied: without a hit the item is
  * `unavailable` then.  A URL that a shard does not own (`moved`) can be tried
  * again with another map; nothing else is tried twice, because a shard may have
@@ -73,7 +77,8 @@
 typedef enum {
     US_SCATTER_ADD = 0,
     US_SCATTER_SEEN,
-    US_SCATTER_BY_ID                  /* what us_scatter_t's answers are for */
+    US_SCATTER_BY_ID,                 /* what us_scatter_t's answers are for */
+    US_SCATTER_ERASE
 } us_scatter_action_t;
 
 
@@ -84,6 +89,7 @@ typedef enum {
     US_STAGE_ASK,                     /* the owner is, to look it up */
     US_STAGE_FORMER,                  /* all former owners are */
     US_STAGE_LAST,                    /* one shard is asked, after those */
+    US_STAGE_OWNERS,                  /* the owner and all former owners are */
     US_STAGE_DONE
 } us_stage_t;
 
@@ -127,6 +133,7 @@ typedef struct {
 typedef struct {
     uint64_t             next_id;     /* when the first part was answered */
     uint64_t             epoch;
+    uint64_t             erasure;     /* of the last part; 0: none */
     unsigned             answered:1;
 } us_scatter_shard_t;
 

@@ -335,3 +335,29 @@ us_wire_summary(us_str_t text, uint64_t *next_id, uint64_t *epoch)
 
     return us_wire_number(value, epoch);
 }
+
+
+uint64_t
+us_wire_erasure(us_str_t text)
+{
+    us_str_t        value;
+    uint64_t        number;
+    const uint8_t  *p, *end;
+
+    p = memmem(text.data, text.len, " erasure=", 9);
+
+    if (p == NULL) {
+        return 0;
+    }
+
+    value.data = p + 9;
+    end = memchr(value.data, ' ', text.data + text.len - value.data);
+
+    if (end == NULL) {
+        return 0;
+    }
+
+    value.len = end - value.data;
+
+    return us_wire_number(value, &number) ? number : 0;
+}

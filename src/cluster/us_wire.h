@@ -74,6 +74,9 @@ size_t us_wire_list_line(us_str_t text, us_wire_columns_t columns,
  */
 int us_wire_summary(us_str_t text, uint64_t *next_id, uint64_t *epoch);
 
+/* the number of the erasure in it; 0: there is none */
+uint64_t us_wire_erasure(us_str_t text);
+
 /* the same of /urls: where the list goes on */
 int us_wire_next(us_str_t text, uint64_t *next);
 

@@ -193,6 +193,12 @@ summaries(void **state)
                                 &epoch));
     assert_int_equal(next_id, US_WIRE_NO_ID);
 
+    assert_int_equal(us_wire_erasure(str("# erased=1 erasure=70 next_id=7 "
+                                         "epoch=1\n")), 70);
+    assert_int_equal(us_wire_erasure(str("# erasure=- next_id=7\n")), 0);
+    assert_int_equal(us_wire_erasure(str("# erasure=7")), 0);
+    assert_int_equal(us_wire_erasure(str("")), 0);
+
     for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         assert_false(us_wire_summary(str(bad[i]), &next_id, &epoch));
     }
@@ -924,6 +930,122 @@ by_id_other(void **state)
 }
 
 
+/* all owners erase a URL at once; an id's shard first, which has its URL */
+
+static void
+begin_erase(us_map_t *map)
+{
+    begin(map, US_SCATTER_ERASE);
+    s.answers = 1 << US_ANSWER_ERASED | 1 << US_ANSWER_FULL;
+}
+
+
+static void
+erased(void **state)
+{
+    us_map_t  *map;
+
+    map = map_of(1, ASKED);
+    begin_erase(map);
+
+    add("http://a/");
+    assert_int_equal(us_scatter_id(&s, TAG + 7), 0);
+    assert_int_equal(us_scatter_id(&s, 9), 0);
+    add("http://b/");
+
+    assert_int_equal(us_scatter_round(&s), 1);
+    assert_int_equal(s.nlanes, 3);
+    answered(0, 0, "http://a/\n9\nhttp://b/\n",
+             "7\terased\thttp://www.a/\n9\tdeleted\t-\n"
+             "-\terased\thttp://b/\n# erasure=3 next_id=9 epoch=1\n");
+    answered(1, 0, "http://a/\n1099511627783\nhttp://b/\n",
+             "-\terased\thttp://a/\n1099511627783\terased\thttp://c/\n"
+             "-\terased\thttp://b/\n# erasure=- next_id=9 epoch=1\n");
+    answered(2, 0, "http://a/\nhttp://b/\n",
+             "-\terased\thttp://a/\n-\tfull\thttp://b/\n");
+
+    assert_int_equal(s.shards[0].erasure, 3);
+    assert_int_equal(s.shards[1].erasure, 0);
+
+    /* what the id had, to the others */
+
+    assert_int_equal(us_scatter_round(&s), 1);
+    assert_int_equal(s.nlanes, 2);
+    answered(0, 0, "http://c/\n", "-\terased\thttp://c/\n");
+    answered(2, 0, "http://c/\n", "-\terased\thttp://c/\n");
+    assert_int_equal(us_scatter_round(&s), 0);
+
+    item_is(0, US_ANSWER_ERASED, 0, "http://www.a/");
+    assert_int_equal(s.items[0].id, 7);
+    item_is(1, US_ANSWER_ERASED, 1, NULL);
+    assert_int_equal(s.items[1].id, TAG + 7);
+    assert_int_equal(s.items[1].text.len, 0);
+    item_is(2, US_ANSWER_DELETED, 0, NULL);
+    item_is(3, US_ANSWER_FULL, 0, NULL);
+
+    end(map);
+}
+
+
+/* all of them have to, under one map */
+
+static void
+erased_not(void **state)
+{
+    us_map_t  *map, *next;
+
+    map = map_of(1, ASKED);
+    next = map_of(2, "[\"0-4095\",1]");
+    begin_erase(map);
+
+    add("http://a/");
+    assert_int_equal(us_scatter_id(&s, 7), 0);
+    assert_int_equal(us_scatter_round(&s), 1);
+    answered(0, 0, "http://a/\n7\n",
+             "7\terased\thttp://a/\n7\terased\thttp://b/\n");
+    answered(1, 0, "http://a/\n", NULL);
+    answered(2, 0, "http://a/\n", "-\terased\thttp://a/\n");
+
+    assert_int_equal(us_scatter_round(&s), 1);
+    answered(1, 0, "http://b/\n", "-\terased\thttp://b/\n");
+    answered(2, 0, "http://b/\n", "-\tunavailable\tmoved\n");
+    assert_int_equal(us_scatter_round(&s), 0);
+
+    item_is(0, US_ANSWER_UNAVAILABLE, 1, NULL);
+    item_is(1, US_ANSWER_UNAVAILABLE, 0, NULL);
+
+    /* what has moved is sent to the owners of another map */
+
+    assert_int_equal(us_scatter_moved(&s), 1);
+    assert_int_equal(us_scatter_remap(&s, next), 0);
+    assert_int_equal(us_scatter_round(&s), 1);
+    assert_int_equal(s.nlanes, 1);
+    answered(1, 0, "http://b/\n", "-\terased\thttp://b/\n");
+    assert_int_equal(us_scatter_round(&s), 0);
+
+    item_is(1, US_ANSWER_ERASED, 0, NULL);
+    assert_int_equal(s.items[1].id, 7);
+
+    us_scatter_free(&s);
+    begin_erase(next);
+
+    /* an id of another shard, another word */
+
+    add("http://a/");
+    add("http://b/");
+    assert_int_equal(us_scatter_round(&s), 1);
+    answered(1, 0, "http://a/\nhttp://b/\n",
+             "1099511627783\terased\thttp://a/\n7\terased\thttp://b/\n");
+    assert_int_equal(us_scatter_round(&s), 0);
+    item_is(0, US_ANSWER_ERASED, 1, "http://a/");
+    item_is(1, US_ANSWER_UNAVAILABLE, 1, NULL);
+
+    us_scatter_free(&s);
+    us_map_free(map);
+    us_map_free(next);
+}
+
+
 /*
  * Whatever word a shard answers, an item that has no answer is UNAVAILABLE: the
  * reply of a router to a batch without any answer is made from such an item.
@@ -940,7 +1062,7 @@ words(void **state)
 
     map = map_of(1, "[\"0-4095\",1]");
 
-    for (action = US_SCATTER_ADD; action <= US_SCATTER_BY_ID; action++) {
+    for (action = US_SCATTER_ADD; action <= US_SCATTER_ERASE; action++) {
         for (a = 0; a < US_ANSWERS; a++) {
             begin(map, action);
 
@@ -1100,6 +1222,8 @@ main(void)
         cmocka_unit_test(by_id),
         cmocka_unit_test(by_id_asked),
         cmocka_unit_test(by_id_other),
+        cmocka_unit_test(erased),
+        cmocka_unit_test(erased_not),
         cmocka_unit_test(words),
         cmocka_unit_test(list_lines),
         cmocka_unit_test(cut)
