@@ -43,6 +43,7 @@ static const ngx_http_urlstore_kind_t  ngx_http_urlstore_route_kind = {
         [NGX_HTTP_URLSTORE_E_SET] = ngx_http_urlstore_route_set,
         [NGX_HTTP_URLSTORE_E_MARK] = ngx_http_urlstore_set_batch,
         [NGX_HTTP_URLSTORE_E_CLAIM] = ngx_http_urlstore_claim_handler,
+        [NGX_HTTP_URLSTORE_E_ERASE] = ngx_http_urlstore_route_erase,
         [NGX_HTTP_URLSTORE_E_CLUSTER] = ngx_http_urlstore_route_cluster,
         [NGX_HTTP_URLSTORE_E_NORMALIZE] = ngx_http_urlstore_normalize_handler,
         [NGX_HTTP_URLSTORE_E_HEALTH] = ngx_http_urlstore_route_health,

@@ -130,6 +130,12 @@ us_answer_next_id(uint8_t *p, us_format_t format, uint64_t next_id)
 static uint8_t *
 us_answer_erasure(uint8_t *p, const us_answers_t *a)
 {
+    if (a->erased.len) {
+        return us_json_printf(p, a->format == US_FORMAT_TEXT
+                                 ? " erasure=%V" : ",\"erasure\":\"%V\"",
+                              a->erased);
+    }
+
     if (a->format == US_FORMAT_TEXT) {
         return a->erasure ? us_json_printf(p, " erasure=%u", a->erasure)
                           : us_put(p, " erasure=-");

@@ -75,6 +75,7 @@ typedef struct {
     unsigned         older:1;         /* the summary counts `due` */
     unsigned         times:1;         /* of the last claims */
     uint64_t         erasure;         /* 0: none was begun */
+    us_str_t         erased;          /* of a cluster, the name of it */
     uint64_t         next_id;         /* US_STORE_NO_ID: not known here */
     uint64_t         epoch;
     us_answer_shard_t

@@ -240,56 +240,59 @@ us_list_time(uint8_t *p, us_format_t format, const char *name, uint64_t s)
 }
 
 
+/* words of an erasure: its kinds, its states, and places of US_LEFT_* */
+
+static const us_str_t  us_list_kinds[] = {
+    [US_ERASURE_URLS] = us_string("urls"),
+    [US_ERASURE_SITE] = us_string("site")
+};
+
+static const us_str_t  us_list_states[] = {
+    [US_ERASURE_DELETING] = us_string("deleting"),
+    [US_ERASURE_DONE] = us_string("done"),
+    [US_ERASURE_LIFTED] = us_string("lifted"),
+    [US_ERASURE_UNKNOWN] = us_string("unknown")
+};
+
+static const us_str_t  us_list_places[] = {
+    us_string("memory"), us_string("workers"), us_string("files")
+};
+
+#define us_list_words(words)  (sizeof(words) / sizeof(words[0]))
+
+
 uint8_t *
 us_list_erasure(uint8_t *p, us_format_t format, const us_erasure_info_t *e,
-    unsigned left)
+    unsigned left, us_str_t name)
 {
-    unsigned     i;
-    const char  *kind, *state, *before;
+    int       text;
+    unsigned  i, n;
 
-    static const char *const  places[] = { "memory", "workers", "files" };
+    text = (format == US_FORMAT_TEXT);
+    p = us_put(p, text ? "" : "{\"erasure\":");
+    p = name.len == 0 ? us_put_u64(p, e->number)
+                      : us_json_printf(p, text ? "%V" : "\"%V\"", name);
 
-    static const char *const  kinds[] = {
-        [US_ERASURE_URLS] = "urls",
-        [US_ERASURE_SITE] = "site"
-    };
-
-    static const char *const  states[] = {
-        [US_ERASURE_DELETING] = "deleting",
-        [US_ERASURE_DONE] = "done",
-        [US_ERASURE_LIFTED] = "lifted"
-    };
-
-    kind = kinds[e->kind];
-    state = states[e->state];
-
-    p = us_json_printf(p, format == US_FORMAT_TEXT
-                          ? "%u\t%s\t%s\t%u\t%u"
-                          : "{\"erasure\":%u,\"kind\":\"%s\",\"state\":\"%s\","
-                            "\"listed\":%u,\"deleted\":%u",
-                       e->number, kind, state, e->listed, e->deleted);
+    p = us_json_printf(p, text ? "\t%V\t%V\t%u\t%u"
+                               : ",\"kind\":\"%V\",\"state\":\"%V\","
+                                 "\"listed\":%u,\"deleted\":%u",
+                       us_list_kinds[e->kind], us_list_states[e->state],
+                       e->listed, e->deleted);
 
     p = us_list_time(p, format, "created", e->created);
     p = us_list_time(p, format, "done", e->done);
     p = us_list_time(p, format, "lifted", e->lifted);
+    p = us_put(p, text ? "\t" : ",\"left\":[");
 
-    before = format == US_FORMAT_TEXT ? left ? "\t" : "\t-" : ",\"left\":[";
-
-    for (i = 0; left; i++, left >>= 1) {
-        if (left & 1) {
-            p = us_json_printf(p, format == US_FORMAT_TEXT ? "%s%s"
-                                                           : "%s\"%s\"",
-                               before, places[i]);
-            before = ",";
+    for (i = 0, n = 0; i < us_list_words(us_list_places); i++) {
+        if (left >> i & 1) {
+            p = us_json_printf(p, text ? "%s%V" : "%s\"%V\"", n++ ? "," : "",
+                               us_list_places[i]);
         }
     }
 
-    if (before[1]) {
-        p = us_put(p, before);
-    }
-
-    if (format == US_FORMAT_TEXT) {
-        return us_json_printf(p, "\t%V\n", e->reason);
+    if (text) {
+        return us_json_printf(p, "%s\t%V\n", n ? "" : "-", e->reason);
     }
 
     p = us_json_printf(p, "],\"reason\":%q}", e->reason);
@@ -298,27 +301,115 @@ us_list_erasure(uint8_t *p, us_format_t format, const us_erasure_info_t *e,
 }
 
 
+/* cuts off the column that ends with this byte; 0: there is none */
+
+static int
+us_list_column(us_str_t *text, int last, us_str_t *column)
+{
+    const uint8_t  *end;
+
+    end = text->len ? memchr(text->data, last, text->len) : NULL;
+
+    if (end == NULL) {
+        return 0;
+    }
+
+    *column = (us_str_t) { end - text->data, text->data };
+    text->data += column->len + 1;
+    text->len -= column->len + 1;
+
+    return 1;
+}
+
+
+/* the index of a word; n: it is none of them */
+
+static unsigned
+us_list_word(const us_str_t *words, unsigned n, us_str_t word)
+{
+    unsigned  i;
+
+    for (i = 0; i < n && us_str_compare(words[i], word) != 0; i++) {
+        /* void */
+    }
+
+    return i;
+}
+
+
+int
+us_list_erasure_read(us_str_t *text, us_erasure_info_t *e, unsigned *left)
+{
+    int        more;
+    size_t     i;
+    unsigned   n;
+    us_str_t   c[10], place;
+
+    uint64_t *const  numbers[] = {
+        &e->number, NULL, NULL, &e->listed, &e->deleted, &e->created, &e->done,
+        &e->lifted
+    };
+
+    for (i = 0; i < 10; i++) {
+        if (!us_list_column(text, i < 9 ? '\t' : '\n', &c[i])) {
+            return 0;
+        }
+    }
+
+    memset(e, 0, sizeof(us_erasure_info_t));
+
+    for (i = 0; i < 8; i++) {
+        if (numbers[i] && us_id_parse(c[i], numbers[i]) != US_ID_OK
+            && (i < 5 || us_str_compare(c[i], us_string("-")) != 0))
+        {
+            return 0;
+        }
+    }
+
+    e->kind = us_list_word(us_list_kinds, us_list_words(us_list_kinds), c[1]);
+    e->state = us_list_word(us_list_states, US_ERASURE_UNKNOWN, c[2]);
+
+    if (e->kind == us_list_words(us_list_kinds)
+        || e->state == US_ERASURE_UNKNOWN || !us_list_is_reason(c[9]))
+    {
+        return 0;
+    }
+
+    *left = 0;
+
+    for (more = us_str_compare(c[8], us_string("-")) != 0; more; /* void */ ) {
+        more = us_list_cut(&c[8], &place);
+        n = us_list_word(us_list_places, us_list_words(us_list_places), place);
+
+        if (n == us_list_words(us_list_places)) {
+            return 0;
+        }
+
+        *left |= 1u << n;
+    }
+
+    memcpy(e->text, c[9].data, c[9].len);
+    e->reason = (us_str_t) { c[9].len, e->text };
+
+    return 1;
+}
+
+
 int
 us_list_set_read(us_str_t *text, us_store_set_info_t *set)
 {
-    size_t          i;
-    us_str_t        column;
-    const uint8_t  *end;
+    size_t    i;
+    us_str_t  column;
 
     uint64_t *const  numbers[] = {
         &set->members, &set->bytes, &set->created, &set->asked
     };
 
     for (i = 0; i < 5; i++) {
-        end = text->len ? memchr(text->data, i < 4 ? '\t' : '\n', text->len)
-                        : NULL;
-        if (end == NULL) {
+
+        if (!us_list_column(text, i < 4 ? '\t' : '\n', &column)) {
             return 0;
         }
-
-        column = (us_str_t) { end - text->data, text->data };
-        text->data += column.len + 1;
-        text->len -= column.len + 1;
 
         if (i == 0) {
             set->name = column;

@@ -90,12 +90,18 @@ int us_list_set_read(us_str_t *text, us_store_set_info_t *set);
 
 /*
  * An erasure: {"erasure", "kind", "state", "listed", "deleted", "created",
- * "done", "lifted", "left", "reason"}, or these in columns.  left: US_LEFT_*.
+ * "done", "lifted", "left", "reason"}, or these in columns.  left: US_LEFT_*,
+ * of which those that are not known are left out.  name: of a cluster, in place
+ * of the number; p has room for it as well.
  */
 #define US_LIST_ERASURE  (us_json_quoted_max(US_ERASURE_REASON) + 320)
 
 uint8_t *us_list_erasure(uint8_t *p, us_format_t format,
-    const us_erasure_info_t *erasure, unsigned left);
+    const us_erasure_info_t *erasure, unsigned left, us_str_t name);
+
+/* reads the columns of an erasure; 1: text was a line of one */
+int us_list_erasure_read(us_str_t *text, us_erasure_info_t *erasure,
+    unsigned *left);
 
 /* whether a reason can be kept: UTF-8, without control bytes, not too long */
 int us_list_is_reason(us_str_t reason);

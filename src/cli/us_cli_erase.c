@@ -344,7 +344,8 @@ us_erase_show(us_erasing_t *e, uint64_t number)
 
     if (us_store_erasure(us_embed_store(e->embed), number, &info)) {
         (void) fwrite(line, us_list_erasure(line, US_FORMAT_TEXT, &info,
-                                      info.gone ? 0 : US_LEFT_FILES)
+                                      info.gone ? 0 : US_LEFT_FILES,
+                                      us_string(""))
                             - line, 1, stdout);
     }
 }

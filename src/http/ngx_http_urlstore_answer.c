@@ -119,7 +119,9 @@ static ngx_int_t
 ngx_http_urlstore_answer_record(ngx_http_urlstore_batch_t *batch,
     ngx_http_urlstore_entry_t *e, ngx_uint_t answer)
 {
+    size_t                       len;
     u_char                      *p, *text;
+    ngx_uint_t                   shows;
     ngx_http_urlstore_out_t     *out;
     us_answer_record_t   rec;
 
@@ -129,11 +131,16 @@ ngx_http_urlstore_answer_record(ngx_http_urlstore_batch_t *batch,
         e->ref.len = 0;
     }
 
+    /* a router sends the URL of an id to the other owners of its slot */
+
+    shows = e->by_id && answer == US_ANSWER_ERASED && batch->ctx->tagged;
+
     /* a reason is short; no other has a ref and no item */
 
     if (ngx_http_urlstore_out_room(out, sizeof(us_answer_record_t)
                                         + US_REFUSAL_WORD
                                         + (e->item ? e->item->url.len + 8 : 0)
+                                        + (shows ? US_URL_MAX + 8 : 0)
                                         + e->ref.len)
         != NGX_OK)
     {
@@ -185,6 +192,13 @@ ngx_http_urlstore_answer_record(ngx_http_urlstore_batch_t *batch,
         {
             rec.text = US_ANSWER_LOOK_UP;
             batch->long_reply |= (batch->ctx->processed != 0);
+        }
+
+        if (shows && us_store_text(batch->ctx->zone->store, e->id, p, &len)
+                     == US_OK)
+        {
+            rec.text = US_ANSWER_URL;
+            p += len;
         }
 
     } else {
@@ -471,6 +485,7 @@ ngx_http_urlstore_answer_produce(ngx_http_urlstore_ctx_t *ctx,
     if (!batch->answers.single) {
 
         if (ngx_http_urlstore_out_room(out, US_ANSWER_SUMMARY
+                           + batch->answers.erased.len
                            + us_answer_shards_max(batch->answers.nshards))
             != NGX_OK)
         {
@@ -537,7 +552,8 @@ ngx_http_urlstore_answer_show(ngx_http_urlstore_batch_t *batch,
         }
     }
 
-    if (ngx_http_urlstore_out_room(out, us_answer_max(text.len, ref.len))
+    if (ngx_http_urlstore_out_room(out, us_answer_max(text.len, ref.len)
+                                + batch->answers.erased.len)
         != NGX_OK)
     {
         return NGX_ERROR;

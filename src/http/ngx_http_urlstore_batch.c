@@ -524,9 +524,10 @@ ngx_http_urlstore_batch(ngx_http_urlstore_ctx_t *ctx,
         return rc;
     }
 
-    if (action == NGX_HTTP_URLSTORE_SET && r->method == NGX_HTTP_DELETE
-        && ctx->tail.len)
-    {
+    if (r->method == NGX_HTTP_DELETE && ctx->tail.len) {
+
+        /* of a set, or the id that a router erases */
+
         batch->query_id = 1;
         return ngx_http_urlstore_batch_query(batch, &ctx->tail);
     }

@@ -229,7 +229,8 @@ ngx_http_urlstore_erasure_reply(ngx_http_urlstore_ctx_t *ctx, uint64_t number)
     ngx_http_urlstore_accept(ctx, US_FORMAT_JSON);
 
     ctx->out.pos = us_list_erasure(ctx->out.pos, ctx->format, &e,
-                                   us_life_left(&ctx->zone->life, &e));
+                                   us_life_left(&ctx->zone->life, &e),
+                               us_string(""));
 
     if (ctx->format == US_FORMAT_JSON) {
         *ctx->out.pos++ = '\n';
@@ -295,7 +296,8 @@ ngx_http_urlstore_erase_list(ngx_http_urlstore_ctx_t *ctx,
 
     case US_MOVED:
         return ngx_http_urlstore_fault(ctx, NGX_HTTP_URLSTORE_MISDIRECTED,
-                                       "the URL is another shard's");
+                                       "the URL is another shard's, or the "
+                                       "map of the request is another one");
 
     case US_FENCED:
         return ngx_http_urlstore_fault(ctx, NGX_HTTP_SERVICE_UNAVAILABLE,
@@ -390,6 +392,8 @@ ngx_http_urlstore_erase_run(ngx_http_urlstore_ctx_t *ctx)
         return ngx_http_urlstore_unready(ctx, NULL);
     }
 
+    ngx_http_urlstore_shard_under(ctx);
+
     rc = NGX_OK;
 
     if (erase->number == 0) {
@@ -436,6 +440,16 @@ ngx_int_t
 ngx_http_urlstore_erase_site(ngx_http_urlstore_ctx_t *ctx, us_str_t site)
 {
     ngx_http_urlstore_erase_t  *erase;
+
+    if (ctx->tagged
+        && ctx->under_version != us_store_map(ctx->zone->store)->version)
+    {
+        /* a router with an older map does not ask all shards */
+
+        return ngx_http_urlstore_problem(ctx, NGX_HTTP_URLSTORE_MISDIRECTED,
+                                         "\"reason\":\"map\"", "the shard has "
+                                         "a newer map than the request");
+    }
 
     erase = ngx_http_urlstore_erase_create(ctx);
     if (erase == NULL) {

@@ -170,7 +170,8 @@ ngx_http_urlstore_erasures_produce(ngx_http_urlstore_ctx_t *ctx,
         }
 
         out->pos = us_list_erasure(out->pos, ctx->format, &e,
-                                   us_life_left(&ctx->zone->life, &e));
+                                   us_life_left(&ctx->zone->life, &e),
+                                   us_string(""));
     }
 
     ctx->lsn = us_store_published(ctx->zone->store);
@@ -235,13 +236,10 @@ ngx_http_urlstore_erasures(ngx_http_urlstore_ctx_t *ctx)
 }
 
 
-/* NGX_DECLINED: the request names none; else the reply has been sent */
-
 static ngx_int_t
-ngx_http_urlstore_erasures_site(ngx_http_urlstore_ctx_t *ctx)
+ngx_http_urlstore_erasures_site(ngx_http_urlstore_ctx_t *ctx, us_str_t *key)
 {
     int                  merge;
-    us_str_t             key;
     ngx_int_t            rc;
     ngx_str_t            site, other;
     ngx_uint_t           i;
@@ -277,7 +275,7 @@ ngx_http_urlstore_erasures_site(ngx_http_urlstore_ctx_t *ctx)
         return rc;
     }
 
-    rc = ngx_http_urlstore_site_key(ctx, &site, &key, &merge);
+    rc = ngx_http_urlstore_site_key(ctx, &site, key, &merge);
 
     if (rc == NGX_ERROR) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
@@ -289,13 +287,31 @@ ngx_http_urlstore_erasures_site(ngx_http_urlstore_ctx_t *ctx)
                                      ngx_min(site.len, 100), site.data);
     }
 
-    return ngx_http_urlstore_erase_site(ctx, key);
+    return NGX_DECLINED;
+}
+
+
+ngx_int_t
+ngx_http_urlstore_erase_args(ngx_http_urlstore_ctx_t *ctx, us_str_t *site)
+{
+    ngx_int_t  rc;
+
+    site->len = 0;
+
+    rc = ngx_http_urlstore_args(ctx, "url id base brief summary site reason");
+
+    if (rc == NGX_DECLINED) {
+        rc = ngx_http_urlstore_erase_reason(ctx);
+    }
+
+    return rc == NGX_DECLINED ? ngx_http_urlstore_erasures_site(ctx, site) : rc;
 }
 
 
 ngx_int_t
 ngx_http_urlstore_erase_handler(ngx_http_urlstore_ctx_t *ctx)
 {
+    us_str_t   site;
     ngx_int_t  rc;
 
     if (ctx->tail.len) {
@@ -306,16 +322,12 @@ ngx_http_urlstore_erase_handler(ngx_http_urlstore_ctx_t *ctx)
         return ngx_http_urlstore_erasures(ctx);
     }
 
-    rc = ngx_http_urlstore_args(ctx, "url id base brief summary site reason");
+    rc = ngx_http_urlstore_erase_args(ctx, &site);
 
-    if (rc == NGX_DECLINED) {
-        rc = ngx_http_urlstore_erase_reason(ctx);
+    if (rc != NGX_DECLINED) {
+        return rc;
     }
 
-    if (rc == NGX_DECLINED) {
-        rc = ngx_http_urlstore_erasures_site(ctx);
-    }
-
-    return rc == NGX_DECLINED
-           ? ngx_http_urlstore_batch(ctx, NGX_HTTP_URLSTORE_ERASE, 0) : rc;
+    return site.len ? ngx_http_urlstore_erase_site(ctx, site)
+                    : ngx_http_urlstore_batch(ctx, NGX_HTTP_URLSTORE_ERASE, 0);
 }

@@ -82,7 +82,7 @@ const ngx_http_urlstore_endpoint_t
 
     { ngx_string("erase"), GET|NGX_HTTP_POST, GET|NGX_HTTP_DELETE,
       NGX_HTTP_POST|NGX_HTTP_DELETE, LISTS|OF_ALL,
-      "url id base brief summary site reason from limit" }
+      "url id base brief summary site reason from limit cursor" }
 };
 
 _Static_assert((int) NGX_HTTP_URLSTORE_ENDPOINTS <= (int) US_N_ENDPOINTS,

@@ -529,6 +529,17 @@ ngx_int_t ngx_http_urlstore_prefix_answer(ngx_http_urlstore_ctx_t *ctx,
 ngx_int_t ngx_http_urlstore_ids(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_ids_pt answer);
 
+/* the replies: 404 to the id of the path; 410 to ctx->id */
+ngx_int_t ngx_http_urlstore_url_missing(ngx_http_urlstore_ctx_t *ctx);
+ngx_int_t ngx_http_urlstore_url_gone(ngx_http_urlstore_ctx_t *ctx);
+
+/*
+ * ngx_http_urlstore_erasures.c: of POST /erase, whether its arguments are
+ * right, and the site that they name, or none.  NGX_DECLINED: go on.
+ */
+ngx_int_t ngx_http_urlstore_erase_args(ngx_http_urlstore_ctx_t *ctx,
+    us_str_t *site);
+
 /* ngx_http_urlstore_erase.c */
 
 /* whether the request's reason can be kept; NGX_DECLINED: go on */

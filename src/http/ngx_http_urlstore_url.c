@@ -164,7 +164,7 @@ ngx_http_urlstore_url_found(ngx_http_urlstore_ctx_t *ctx, uint64_t id)
 }
 
 
-static ngx_int_t
+ngx_int_t
 ngx_http_urlstore_url_missing(ngx_http_urlstore_ctx_t *ctx)
 {
     return ngx_http_urlstore_problem(ctx, NGX_HTTP_NOT_FOUND, NULL,
@@ -175,7 +175,7 @@ ngx_http_urlstore_url_missing(ngx_http_urlstore_ctx_t *ctx)
 }
 
 
-static ngx_int_t
+ngx_int_t
 ngx_http_urlstore_url_gone(ngx_http_urlstore_ctx_t *ctx)
 {
     return ngx_http_urlstore_problem(ctx, NGX_HTTP_URLSTORE_GONE, NULL,

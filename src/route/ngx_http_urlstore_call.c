@@ -118,12 +118,13 @@ ngx_http_urlstore_call_shard(ngx_http_urlstore_call_t *call)
 static void
 ngx_http_urlstore_call_reply(ngx_http_urlstore_call_t *call)
 {
-    /* of a list, what has come counts; of all else, only the whole */
+    /* of answers, those that have come count; of all else, only the whole */
 
     if ((call->sr->upstream->length > 0
          || call->rc >= NGX_HTTP_SPECIAL_RESPONSE
          || call->received != call->text.len)
-        && (call->single || call->code != NGX_HTTP_OK))
+        && (call->single || (call->code != NGX_HTTP_OK
+                             && call->code != NGX_HTTP_ACCEPTED)))
     {
         return;
     }

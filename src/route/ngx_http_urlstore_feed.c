@@ -1,6 +1,7 @@
 
 /*
- * GET /urls of a router: the lists of the shards, one after the other.
+ * GET /urls of a router, and GET /erase: the lists of the shards, one after the
+ * other.
  *
  *     cursor   turn, and the next id of each shard (cluster/us_cursor.h)
  *        |
@@ -18,6 +19,9 @@
  *
  * A reply is collected before it is sent.  It ends early, with `more`, past
  * urlstore_max_reply.
+ *
+ * A list of erasures has the numbers that each shard has given, from 1, in
+ * place of ids.  Each line has the shard's number in its name (0.7).
  */
 
 
@@ -39,10 +43,20 @@
 #define NGX_HTTP_URLSTORE_NUMBER  5
 
 
-typedef struct {
+typedef struct ngx_http_urlstore_feed_s  ngx_http_urlstore_feed_t;
+
+struct ngx_http_urlstore_feed_s {
     const us_map_t                 *map;
     ngx_http_urlstore_fan_t        *fan;      /* one call */
     us_cursor_t                     cursor;
+
+    /* what is listed: reads a line and shows it, bytes, 0 or NGX_ERROR */
+    ngx_int_t                     (*line)(ngx_http_urlstore_ctx_t *ctx,
+                                          ngx_http_urlstore_feed_t *feed,
+                                          us_str_t text, uint64_t *local);
+    const char                     *path;     /* and "from=" */
+    uint64_t                        first;    /* local number */
+    ngx_uint_t                      ids;      /* or numbers of each shard */
 
     /* what the client wants */
     uint64_t                        limit;
@@ -61,7 +75,7 @@ typedef struct {
     ngx_uint_t                      lost;     /* shards of the map */
     ngx_array_t                     absent;   /* ngx_uint_t: their numbers, and
                                                  those that the map lacks */
-} ngx_http_urlstore_feed_t;
+};
 
 
 /* the turn is the next shard's */
@@ -96,20 +110,30 @@ ngx_http_urlstore_feed_lost(ngx_http_urlstore_feed_t *feed)
 }
 
 
+/* what the shard adds to a number of its own */
+
+static uint64_t
+ngx_http_urlstore_feed_base(ngx_http_urlstore_feed_t *feed)
+{
+    return feed->ids ? us_cluster_id(feed->map->shards[feed->at].number, 0) : 0;
+}
+
+
 static ngx_int_t
 ngx_http_urlstore_feed_call(ngx_http_request_t *r,
     ngx_http_urlstore_feed_t *feed)
 {
     u_char                    *p;
-    uint64_t                   number;
+    uint64_t                   number, from;
     ngx_http_urlstore_call_t  *call;
 
     call = feed->fan->calls;
     number = feed->map->shards[feed->at].number;
+    from = ngx_max(feed->cursor.local[number], feed->first);
     feed->asked = ngx_min(feed->limit - feed->list.shown,
                           NGX_HTTP_URLSTORE_LISTED);
 
-    p = ngx_pnalloc(r->pool, sizeof("/urls?from=&limit=&summary=1")
+    p = ngx_pnalloc(r->pool, sizeof("/erase?from=&limit=&summary=1")
                              + 2 * NGX_INT64_LEN + feed->select.len);
     if (p == NULL) {
         return NGX_ERROR;
@@ -118,10 +142,10 @@ ngx_http_urlstore_feed_call(ngx_http_request_t *r,
     call->shard = feed->at;
     call->reads = 1;
     call->reuses = 1;
+    ngx_str_set(&call->accept, "text/plain");
     call->path.data = p;
-    call->path.len = ngx_sprintf(p, "/urls?from=%uL&limit=%uL&summary=1%V",
-                                 us_cluster_id(number,
-                                               feed->cursor.local[number]),
+    call->path.len = ngx_sprintf(p, "%s%uL&limit=%uL&summary=1%V", feed->path,
+                                 ngx_http_urlstore_feed_base(feed) + from,
                                  feed->asked, &feed->select)
                      - p;
 
@@ -287,22 +311,79 @@ ngx_http_urlstore_feed_fits(ngx_http_urlstore_feed_t *feed, uint64_t id)
 
 
 static ngx_int_t
-ngx_http_urlstore_feed_line(ngx_http_urlstore_ctx_t *ctx,
-    ngx_http_urlstore_feed_t *feed, const us_wire_line_t *line)
+ngx_http_urlstore_feed_url(ngx_http_urlstore_ctx_t *ctx,
+    ngx_http_urlstore_feed_t *feed, us_str_t text, uint64_t *local)
 {
+    size_t             len;
+    us_wire_line_t     line;
+    us_wire_columns_t  columns;
+
+    ngx_memzero(&columns, sizeof(us_wire_columns_t));
+    columns.urls = 1;
+    columns.times = feed->list.times;
+
+    len = us_wire_list_line(text, columns, &line);
+
+    if (len == 0 || !ngx_http_urlstore_feed_fits(feed, line.id)
+        || line.text.len > US_URL_MAX)
+    {
+        return 0;
+    }
+
     if (ngx_http_urlstore_out_room(&ctx->out, 128
-                                   + us_json_quoted_max(line->text.len))
+                                   + us_json_quoted_max(line.text.len))
         != NGX_OK)
     {
         return NGX_ERROR;
     }
 
-    feed->list.claimed = line->time;
-    ctx->out.pos = us_list_url(ctx->out.pos, &feed->list, line->id,
-                               line->status == US_ANSWER_DELETED ? NULL
-                                                               : &line->text);
+    feed->list.claimed = line.time;
+    ctx->out.pos = us_list_url(ctx->out.pos, &feed->list, line.id,
+                               line.status == US_ANSWER_DELETED ? NULL
+                                                                : &line.text);
+    *local = line.id & US_LOCAL_MAX;
 
-    return NGX_OK;
+    return len;
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_feed_erasure(ngx_http_urlstore_ctx_t *ctx,
+    ngx_http_urlstore_feed_t *feed, us_str_t text, uint64_t *local)
+{
+    unsigned                  left;
+    us_str_t                  rest, name;
+    us_erasure_info_t         e;
+    ngx_http_urlstore_part_t  part;
+    u_char                    buf[NGX_HTTP_URLSTORE_PART];
+
+    rest = text;
+
+    if (!us_list_erasure_read(&rest, &e, &left) || e.number < *local
+        || e.number > US_LOCAL_MAX)
+    {
+        return 0;
+    }
+
+    if (ngx_http_urlstore_out_room(&ctx->out, US_LIST_ERASURE + sizeof(buf))
+        != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    part.shard = feed->map->shards[feed->at].number;
+    part.number = e.number;
+    name.data = buf;
+    name.len = ngx_http_urlstore_part(buf, &part) - buf;
+
+    if (feed->list.shown++ && ctx->format == US_FORMAT_JSON) {
+        *ctx->out.pos++ = ',';
+    }
+
+    ctx->out.pos = us_list_erasure(ctx->out.pos, ctx->format, &e, left, name);
+    *local = e.number;
+
+    return text.len - rest.len;
 }
 
 
@@ -315,34 +396,26 @@ static ngx_int_t
 ngx_http_urlstore_feed_lines(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_feed_t *feed)
 {
-    size_t             len;
-    us_str_t           text;
-    uint64_t           from, next, shown, *local;
-    us_wire_line_t     line;
-    us_wire_columns_t  columns;
-
-    ngx_memzero(&columns, sizeof(us_wire_columns_t));
-    columns.urls = 1;
-    columns.times = feed->list.times;
+    us_str_t    text;
+    uint64_t    from, next, shown, *local;
+    ngx_int_t   len;
 
     local = &feed->cursor.local[feed->map->shards[feed->at].number];
     text = feed->fan->calls->text;
     from = *local;
 
     for (shown = 0; shown < feed->asked; shown++) {
-        len = us_wire_list_line(text, columns, &line);
+        len = feed->line(ctx, feed, text, local);
 
-        if (len == 0 || !ngx_http_urlstore_feed_fits(feed, line.id)
-            || line.text.len > US_URL_MAX)
-        {
-            break;
-        }
-
-        if (ngx_http_urlstore_feed_line(ctx, feed, &line) != NGX_OK) {
+        if (len == NGX_ERROR) {
             return NGX_ERROR;
         }
 
-        *local = (line.id & US_LOCAL_MAX) + 1;
+        if (len == 0) {
+            break;
+        }
+
+        ++*local;
 
         text.data += len;
         text.len -= len;
@@ -360,7 +433,7 @@ ngx_http_urlstore_feed_lines(ngx_http_urlstore_ctx_t *ctx,
         return NGX_DECLINED;
     }
 
-    next -= us_cluster_id(feed->map->shards[feed->at].number, 0);
+    next -= ngx_http_urlstore_feed_base(feed);
 
     if (next < *local || next > US_LOCAL_MAX + 1) {
         return NGX_DECLINED;
@@ -603,23 +676,20 @@ ngx_http_urlstore_feed_begin(ngx_http_urlstore_feed_t *feed)
 }
 
 
-ngx_int_t
-ngx_http_urlstore_route_urls(ngx_http_urlstore_ctx_t *ctx)
+static ngx_int_t
+ngx_http_urlstore_feed(ngx_http_urlstore_ctx_t *ctx,
+    ngx_http_urlstore_feed_t *feed)
 {
     ngx_int_t                      rc;
     ngx_http_request_t            *r;
-    ngx_http_urlstore_feed_t      *feed;
     ngx_http_urlstore_loc_conf_t  *ulcf;
 
     r = ctx->r;
 
     ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
 
-    feed = ngx_pcalloc(r->pool, sizeof(ngx_http_urlstore_feed_t));
-
-    if (feed == NULL
-        || ngx_array_init(&feed->absent, r->pool, 1, sizeof(ngx_uint_t))
-           != NGX_OK)
+    if (ngx_array_init(&feed->absent, r->pool, 1, sizeof(ngx_uint_t))
+        != NGX_OK)
     {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
@@ -642,7 +712,7 @@ ngx_http_urlstore_route_urls(ngx_http_urlstore_ctx_t *ctx)
         return rc;
     }
 
-    ngx_http_urlstore_accept(ctx, US_FORMAT_TEXT);
+    ngx_http_urlstore_accept(ctx, feed->ids ? US_FORMAT_TEXT : US_FORMAT_JSON);
     feed->list.format = ctx->format;
 
     if (ngx_http_urlstore_fan_calls(feed->fan, 1) != NGX_OK
@@ -653,7 +723,57 @@ ngx_http_urlstore_route_urls(ngx_http_urlstore_ctx_t *ctx)
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    ctx->out.pos = us_list_begin(ctx->out.pos, &feed->list);
+    ctx->out.pos = feed->ids || ctx->format != US_FORMAT_JSON
+                   ? us_list_begin(ctx->out.pos, &feed->list)
+                   : us_put(ctx->out.pos, "{\"erasures\":[");
 
     return ngx_http_urlstore_fan_wait(feed->fan);
+}
+
+
+ngx_int_t
+ngx_http_urlstore_route_urls(ngx_http_urlstore_ctx_t *ctx)
+{
+    ngx_http_urlstore_feed_t  *feed;
+
+    feed = ngx_pcalloc(ctx->r->pool, sizeof(ngx_http_urlstore_feed_t));
+    if (feed == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    feed->line = ngx_http_urlstore_feed_url;
+    feed->path = "/urls?from=";
+    feed->ids = 1;
+
+    return ngx_http_urlstore_feed(ctx, feed);
+}
+
+
+ngx_int_t
+ngx_http_urlstore_route_erasures(ngx_http_urlstore_ctx_t *ctx)
+{
+    ngx_int_t                  rc;
+    ngx_http_urlstore_feed_t  *feed;
+
+    rc = ngx_http_urlstore_args(ctx, "cursor limit summary");
+
+    if (rc == NGX_DECLINED) {
+        rc = ngx_http_discard_request_body(ctx->r);
+        rc = rc == NGX_OK ? NGX_DECLINED : rc;
+    }
+
+    if (rc != NGX_DECLINED) {
+        return rc;
+    }
+
+    feed = ngx_pcalloc(ctx->r->pool, sizeof(ngx_http_urlstore_feed_t));
+    if (feed == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    feed->line = ngx_http_urlstore_feed_erasure;
+    feed->path = "/erase?from=";
+    feed->first = 1;
+
+    return ngx_http_urlstore_feed(ctx, feed);
 }

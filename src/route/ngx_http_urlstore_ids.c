@@ -3,7 +3,8 @@
  * /url, /prefix and /site of a router.
  *
  * One id, GET and DELETE of /url/ID: the shard gets the request with the
- * arguments and the Accept of the client, and its reply is the client's.
+ * arguments and the Accept of the client, and its reply is the client's.  With
+ * erase=1 it is a batch of /erase.
  *
  * Lists of ids, GET /url/7,9 and POST /url:
  *
@@ -27,6 +28,7 @@
  */
 
 
+#include "ngx_http_urlstore_batch.h"
 #include "ngx_http_urlstore_route.h"
 #include "../api/us_list.h"
 #include "../us_text.h"
@@ -317,12 +319,6 @@ ngx_http_urlstore_route_url(ngx_http_urlstore_ctx_t *ctx)
         return rc;
     }
 
-    if (ngx_http_urlstore_flag(ctx->r, "erase")) {
-        return ngx_http_urlstore_problem(ctx, NGX_HTTP_NOT_IMPLEMENTED, NULL,
-                                         "a router erases nothing: the shard "
-                                         "of the id is to be asked");
-    }
-
     known = us_id_parse(ngx_http_urlstore_str(&ctx->tail), &id);
 
     if (known == US_ID_BAD) {
@@ -334,11 +330,14 @@ ngx_http_urlstore_route_url(ngx_http_urlstore_ctx_t *ctx)
     }
 
     if (known == US_ID_NEVER || id >> US_SHARD_SHIFT >= US_SHARDS) {
-        return ngx_http_urlstore_problem(ctx, NGX_HTTP_NOT_FOUND, NULL,
-                                         "the id %*s was not given yet",
-                                         ngx_min(ctx->tail.len,
-                                                 NGX_HTTP_URLSTORE_SHOWN),
-                                         ctx->tail.data);
+        return ngx_http_urlstore_url_missing(ctx);
+    }
+
+    if (ngx_http_urlstore_flag(ctx->r, "erase")) {
+        rc = ngx_http_urlstore_erase_reason(ctx);
+
+        return rc == NGX_DECLINED
+               ? ngx_http_urlstore_batch(ctx, NGX_HTTP_URLSTORE_ERASE, 0) : rc;
     }
 
     rc = ngx_http_discard_request_body(ctx->r);

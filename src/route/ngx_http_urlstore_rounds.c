@@ -236,6 +236,8 @@ ngx_http_urlstore_rounds_ended(ngx_http_urlstore_fan_t *fan,
     ngx_http_urlstore_call_t *call)
 {
     size_t                       n, asked;
+    uint64_t                     erasure;
+    ngx_uint_t                   answers;
     us_lane_t                   *lane;
     us_scatter_t                *s;
     ngx_http_urlstore_rounds_t  *rounds;
@@ -246,6 +248,7 @@ ngx_http_urlstore_rounds_ended(ngx_http_urlstore_fan_t *fan,
 
     asked = lane->part;
     n = 0;
+    answers = call->status == NGX_HTTP_OK || call->status == NGX_HTTP_ACCEPTED;
 
     lane->unsure = ngx_http_urlstore_call_unsure(call);
 
@@ -257,11 +260,18 @@ ngx_http_urlstore_rounds_ended(ngx_http_urlstore_fan_t *fan,
         rounds->forgets = 1;
     }
 
-    if (call->status == NGX_HTTP_OK && call->received > call->text.len) {
+    if (answers && call->received > call->text.len) {
         n = us_scatter_reply_cut(s, lane, call->text);
 
-    } else if (call->status == NGX_HTTP_OK) {
+    } else if (answers) {
         n = us_scatter_reply(s, lane, call->text);
+        erasure = s->shards[lane->shard].erasure;
+
+        if (erasure) {
+            (void) ngx_http_urlstore_parts_add(&rounds->parts,
+                                             s->map->shards[lane->shard].number,
+                                             erasure);
+        }
 
     } else {
         us_scatter_failed(s, lane);
@@ -282,8 +292,7 @@ ngx_http_urlstore_rounds_ended(ngx_http_urlstore_fan_t *fan,
 
     if (n < asked) {
 
-        if (call->status == NGX_HTTP_OK
-            || (call->status == 0 && !call->refused))
+        if (answers || (call->status == 0 && !call->refused))
         {
             lane->part = lane->n - lane->at;
             asked += lane->part;
@@ -324,7 +333,11 @@ ngx_http_urlstore_rounds_create(ngx_http_urlstore_ctx_t *ctx,
     rounds = cln->data;
     ngx_memzero(rounds, sizeof(ngx_http_urlstore_rounds_t));
 
-    if (us_scatter_init(&rounds->s, fan->map, action) != 0) {
+    if (us_scatter_init(&rounds->s, fan->map, action) != 0
+        || ngx_array_init(&rounds->parts, ctx->r->pool, 1,
+                          sizeof(ngx_http_urlstore_part_t))
+           != NGX_OK)
+    {
         return NULL;
     }
 

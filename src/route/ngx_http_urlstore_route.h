@@ -14,10 +14,11 @@
  *                                   for the client
  *     ngx_http_urlstore_call.c      one call, by nginx's upstream
  *     ngx_http_urlstore_rounds.c    what cluster/us_scatter.h asks, as calls
- *     ngx_http_urlstore_scatter.c   /add, /seen, /set, /mark and /claim
+ *     ngx_http_urlstore_scatter.c   /add, /seen, /set, /mark, /claim, /erase
  *     ngx_http_urlstore_ids.c       /url: one id, lists of ids; /prefix; /site
  *     ngx_http_urlstore_feed.c      /urls: one shard after the other
  *     ngx_http_urlstore_survey.c    /health, /stats, /metrics, sets: all shards
+ *     ngx_http_urlstore_parts.c     erasures, by the parts that shards have
  *
  * A router is a kind of zone, without a store.  It has a name (that of the
  * cluster), a normalizer, rules and counters as every zone, and keeps nothing
@@ -32,6 +33,7 @@
 #include "ngx_http_urlstore_request.h"
 #include "ngx_http_urlstore_cluster.h"
 #include "../cluster/us_scatter.h"
+#include "../store/us_erasures.h"
 
 
 /* bytes of a shard's reply that are read; past the second it is no reply */
@@ -157,7 +159,30 @@ typedef struct {
     unsigned                        over:1;   /* they have more: not asked on */
     unsigned                        forgets:1; /* a retry is not repeated all */
     ngx_http_urlstore_call_t        refusal;  /* status 0: there is none */
+    ngx_array_t                     parts;    /* those of an erasure */
 } ngx_http_urlstore_rounds_t;
+
+
+/* a shard's part of an erasure, and what the shard reports of it, or NULL */
+
+typedef struct {
+    uint32_t                        shard;    /* its number */
+    uint64_t                        number;   /* of the erasure there */
+    us_erasure_info_t              *e;
+    unsigned                        left;
+} ngx_http_urlstore_part_t;
+
+/* bytes of the name of one, with what follows it in a name of several */
+#define NGX_HTTP_URLSTORE_PART  (NGX_INT32_LEN + NGX_INT64_LEN + 2)
+
+
+/* the name of one part */
+
+static inline u_char *
+ngx_http_urlstore_part(u_char *p, const ngx_http_urlstore_part_t *part)
+{
+    return ngx_sprintf(p, "%uD.%uL", part->shard, part->number);
+}
 
 
 /* ngx_http_urlstore_fan.c */
@@ -214,6 +239,46 @@ ngx_int_t ngx_http_urlstore_route_site(ngx_http_urlstore_ctx_t *ctx);
 ngx_int_t ngx_http_urlstore_route_health(ngx_http_urlstore_ctx_t *ctx);
 ngx_int_t ngx_http_urlstore_route_stats(ngx_http_urlstore_ctx_t *ctx);
 ngx_int_t ngx_http_urlstore_route_metrics(ngx_http_urlstore_ctx_t *ctx);
+ngx_int_t ngx_http_urlstore_route_erase(ngx_http_urlstore_ctx_t *ctx);
+
+/* GET /erase, a part of the last one; ngx_http_urlstore_feed.c */
+ngx_int_t ngx_http_urlstore_route_erasures(ngx_http_urlstore_ctx_t *ctx);
+
+/* ngx_http_urlstore_survey.c */
+
+/* whether a call's reply says what the shard has done, or has, to its end */
+ngx_uint_t ngx_http_urlstore_survey_answers(ngx_http_urlstore_call_t *call);
+
+/*
+ * Of a fan that is done: the call whose reply says what became of all of them,
+ * and the shards that do not answer, ",1" each.  NGX_DECLINED: it is an answer,
+ * and may be a part of it; else the reply has been sent.
+ */
+ngx_int_t ngx_http_urlstore_survey_best(ngx_http_urlstore_ctx_t *ctx,
+    ngx_str_t *silent, ngx_http_urlstore_call_t **best);
+
+/* the end of a list, as far as the last bracket: those shards */
+u_char *ngx_http_urlstore_survey_lost(u_char *p, us_format_t format,
+    const ngx_str_t *silent);
+
+/* ngx_http_urlstore_parts.c */
+
+/* a key for the shards, if the request has none */
+ngx_int_t ngx_http_urlstore_parts_key(ngx_http_urlstore_ctx_t *ctx);
+
+/* a part more, unless it is there; and the name of all, which are sorted */
+ngx_int_t ngx_http_urlstore_parts_add(ngx_array_t *parts, uint32_t shard,
+    uint64_t number);
+ngx_int_t ngx_http_urlstore_parts_name(ngx_pool_t *pool, ngx_array_t *parts,
+    ngx_str_t *name);
+
+/* 202, with the place of an erasure */
+void ngx_http_urlstore_parts_accepted(ngx_http_urlstore_ctx_t *ctx,
+    ngx_str_t *name);
+
+/* the reply of a fan that is done: the erasure as it is now, or NGX_AGAIN */
+ngx_int_t ngx_http_urlstore_parts_show(ngx_http_urlstore_ctx_t *ctx,
+    ngx_array_t *parts, ngx_str_t *name);
 
 /* ngx_http_urlstore_scatter.c: of a batch, see ngx_http_urlstore_kind_t */
 

@@ -1,7 +1,7 @@
 
 /*
- * /add, /seen, /set, /mark and /claim of a router: a batch divided among
- * shards.
+ * /add, /seen, /set, /mark, /claim and /erase of a router: a batch divided
+ * among shards.
  *
  *     groups of entries --> us_scatter_t                   while the body comes
  *                              |
@@ -57,7 +57,34 @@ ngx_http_urlstore_scatter_action(ngx_http_urlstore_batch_t *batch)
 {
     return batch->action == NGX_HTTP_URLSTORE_ADD ? US_SCATTER_ADD
            : batch->action == NGX_HTTP_URLSTORE_SEEN ? US_SCATTER_SEEN
+           : batch->action == NGX_HTTP_URLSTORE_ERASE ? US_SCATTER_ERASE
            : US_SCATTER_BY_ID;
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_scatter_erase(ngx_http_urlstore_batch_t *batch,
+    ngx_str_t *path)
+{
+    us_str_t   reason;
+
+    reason = us_string("");
+    (void) us_args_find(ngx_http_urlstore_str(&batch->ctx->r->args), "reason",
+                        &reason);
+
+    path->data = ngx_pnalloc(batch->ctx->r->pool,
+                             sizeof("/erase?reason=") + reason.len);
+
+    if (path->data == NULL || ngx_http_urlstore_parts_key(batch->ctx) != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    path->len = ngx_sprintf(path->data, "/erase?reason=%*s", reason.len,
+                            reason.data)
+                - path->data;
+
+    return NGX_OK;
 }
 
 
@@ -141,7 +168,9 @@ ngx_http_urlstore_scatter_paths(ngx_http_urlstore_batch_t *batch,
 {
     ngx_int_t  rc;
 
-    rc = ngx_http_urlstore_of_ids(batch->action)
+    rc = batch->action == NGX_HTTP_URLSTORE_ERASE
+         ? ngx_http_urlstore_scatter_erase(batch, &rounds->action)
+         : ngx_http_urlstore_of_ids(batch->action)
          ? ngx_http_urlstore_scatter_by_id(batch, &rounds->action)
          : ngx_http_urlstore_scatter_look_up(batch,
                                batch->action == NGX_HTTP_URLSTORE_ADD
@@ -334,7 +363,8 @@ ngx_http_urlstore_scatter_record(ngx_http_urlstore_batch_t *batch,
         /* of what was sent as an id, there may be no URL */
 
         *text = item->text;
-        rec->text = text->len > 1 ? US_ANSWER_URL : US_ANSWER_NO_TEXT;
+        rec->text = text->len > 1 && !(item->by_id && batch->answers.erases)
+                    ? US_ANSWER_URL : US_ANSWER_NO_TEXT;
         text->len = text->len > 1 ? text->len : 0;
         break;
     }
@@ -427,6 +457,61 @@ ngx_http_urlstore_scatter_shards(ngx_http_urlstore_batch_t *batch)
 }
 
 
+/*
+ * The erasure gets its name.  Of DELETE /url/ID the reply is the erasure, or
+ * what an id without a URL is answered.
+ */
+
+static ngx_int_t
+ngx_http_urlstore_scatter_erased(ngx_http_urlstore_batch_t *batch)
+{
+    ngx_str_t                    *name;
+    ngx_http_urlstore_ctx_t      *ctx;
+    ngx_http_urlstore_scatter_t  *sc;
+
+    ctx = batch->ctx;
+    sc = batch->own;
+
+    if (ctx->r->method == NGX_HTTP_DELETE && batch->end == NGX_DONE) {
+        ctx->id = sc->s->items[0].id;
+        ctx->answer = batch->first;
+
+        if (batch->first == US_ANSWER_UNKNOWN) {
+            return ngx_http_urlstore_url_missing(ctx);
+        }
+
+        if (batch->first == US_ANSWER_DELETED) {
+            return ngx_http_urlstore_url_gone(ctx);
+        }
+    }
+
+    if (sc->rounds->parts.nelts == 0) {
+        return ngx_http_urlstore_batch_end(batch);
+    }
+
+    name = ngx_palloc(ctx->r->pool, sizeof(ngx_str_t));
+
+    if (name == NULL
+        || ngx_http_urlstore_parts_name(ctx->r->pool, &sc->rounds->parts, name)
+           != NGX_OK)
+    {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    if (ctx->r->method == NGX_HTTP_DELETE && batch->first == US_ANSWER_ERASED) {
+        return ngx_http_urlstore_parts_show(ctx, &sc->rounds->parts, name);
+    }
+
+    batch->answers.erased = ngx_http_urlstore_str(name);
+
+    if (batch->end == NGX_DONE) {
+        ngx_http_urlstore_parts_accepted(ctx, name);
+    }
+
+    return ngx_http_urlstore_batch_end(batch);
+}
+
+
 /* all is answered, as far as it will be */
 
 static ngx_int_t
@@ -457,7 +542,8 @@ ngx_http_urlstore_scatter_done(ngx_http_urlstore_ctx_t *ctx)
                          || batch->answers.counts[US_ANSWER_IN] != 0
                          || batch->answers.counts[US_ANSWER_WAS] != 0
                          || batch->answers.counts[US_ANSWER_OUT] != 0
-                         || batch->answers.counts[US_ANSWER_CLAIMED] != 0);
+                         || batch->answers.counts[US_ANSWER_CLAIMED] != 0
+                         || batch->answers.counts[US_ANSWER_ERASED] != 0);
 
     if (batch->end == NGX_DONE && sc->s->n
         && batch->answers.counts[US_ANSWER_UNAVAILABLE] == sc->s->n)
@@ -473,10 +559,14 @@ ngx_http_urlstore_scatter_done(ngx_http_urlstore_ctx_t *ctx)
                                         "items", sc->rounds->limit);
     }
 
-    return ngx_http_urlstore_scatter_first(batch) == NGX_OK
-           && ngx_http_urlstore_scatter_shards(batch) == NGX_OK
-           ? ngx_http_urlstore_batch_end(batch)
-           : NGX_HTTP_INTERNAL_SERVER_ERROR;
+    if (ngx_http_urlstore_scatter_first(batch) != NGX_OK
+        || ngx_http_urlstore_scatter_shards(batch) != NGX_OK)
+    {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    return batch->answers.erases ? ngx_http_urlstore_scatter_erased(batch)
+                                 : ngx_http_urlstore_batch_end(batch);
 }
 
 
@@ -555,7 +645,9 @@ ngx_http_urlstore_scatter_begin(ngx_http_urlstore_batch_t *batch)
     rounds->s.columns.sites = batch->answers.sites;
     rounds->s.columns.times = batch->answers.times;
     rounds->s.columns.stored = batch->answers.set;
-    rounds->s.answers = batch->action == NGX_HTTP_URLSTORE_CLAIM
+    rounds->s.answers = batch->answers.erases
+                        ? 1 << US_ANSWER_ERASED | 1 << US_ANSWER_FULL
+                        : batch->action == NGX_HTTP_URLSTORE_CLAIM
                         ? 1 << US_ANSWER_CLAIMED
                         : batch->answers.marks
                         ? 1 << (batch->clear ? US_ANSWER_CLEAR : US_ANSWER_SET)

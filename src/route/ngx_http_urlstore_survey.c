@@ -547,9 +547,7 @@ ngx_http_urlstore_survey_order(const void *one, const void *two)
 }
 
 
-/* whether it says what a shard has done, or has, to its end */
-
-static ngx_uint_t
+ngx_uint_t
 ngx_http_urlstore_survey_answers(ngx_http_urlstore_call_t *call)
 {
     return call->status && call->received == call->text.len
@@ -584,7 +582,7 @@ ngx_http_urlstore_survey_silent(ngx_http_urlstore_fan_t *fan, ngx_str_t *list,
         call = &fan->calls[i];
 
         if (!ngx_http_urlstore_survey_answers(call)) {
-            *number = fan->map->shards[i].number;
+            *number = fan->map->shards[call->shard].number;
             p = ngx_sprintf(p, ",%ui", *number);
             *unsure |= ngx_http_urlstore_call_unsure(call);
         }
@@ -593,6 +591,19 @@ ngx_http_urlstore_survey_silent(ngx_http_urlstore_fan_t *fan, ngx_str_t *list,
     list->len = p - list->data;
 
     return NGX_OK;
+}
+
+
+u_char *
+ngx_http_urlstore_survey_lost(u_char *p, us_format_t format,
+    const ngx_str_t *silent)
+{
+    return silent->len == 0 ? p
+           : ngx_sprintf(p, format == US_FORMAT_TEXT ? "# unavailable=%*s\n"
+                            : format == US_FORMAT_JSON
+                            ? ",\"unavailable\":[%*s]"
+                            : "{\"unavailable\":[%*s]}\n",
+                         silent->len - 1, silent->data + 1);
 }
 
 
@@ -691,14 +702,7 @@ ngx_http_urlstore_survey_sets(ngx_http_urlstore_ctx_t *ctx, ngx_str_t *silent)
         *out->pos++ = ']';
     }
 
-    if (silent->len) {
-        out->pos = ngx_sprintf(out->pos, ctx->format == US_FORMAT_TEXT
-                               ? "# unavailable=%*s\n"
-                               : ctx->format == US_FORMAT_JSON
-                               ? ",\"unavailable\":[%*s]"
-                               : "{\"unavailable\":[%*s]}\n",
-                               silent->len - 1, silent->data + 1);
-    }
+    out->pos = ngx_http_urlstore_survey_lost(out->pos, ctx->format, silent);
 
     if (ctx->format == US_FORMAT_JSON) {
         out->pos = us_put(out->pos, "}\n");
@@ -708,12 +712,10 @@ ngx_http_urlstore_survey_sets(ngx_http_urlstore_ctx_t *ctx, ngx_str_t *silent)
 }
 
 
-/* of the fan */
-
-static ngx_int_t
-ngx_http_urlstore_survey_set(ngx_http_urlstore_ctx_t *ctx)
+ngx_int_t
+ngx_http_urlstore_survey_best(ngx_http_urlstore_ctx_t *ctx, ngx_str_t *silent,
+    ngx_http_urlstore_call_t **found)
 {
-    ngx_str_t                  silent;
     ngx_uint_t                 i, number, reads, unsure;
     ngx_http_urlstore_fan_t   *fan;
     ngx_http_urlstore_call_t  *call, *best;
@@ -721,7 +723,7 @@ ngx_http_urlstore_survey_set(ngx_http_urlstore_ctx_t *ctx)
 
     fan = ngx_http_get_module_ctx(ctx->r, ngx_http_urlstore_route_module);
 
-    if (ngx_http_urlstore_survey_silent(fan, &silent, &number, &unsure)
+    if (ngx_http_urlstore_survey_silent(fan, silent, &number, &unsure)
         != NGX_OK)
     {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
@@ -748,19 +750,19 @@ ngx_http_urlstore_survey_set(ngx_http_urlstore_ctx_t *ctx)
         }
     }
 
-    reads = (ctx->r->method & (NGX_HTTP_GET|NGX_HTTP_HEAD)) != 0;
+    reads = fan->calls[0].reads;
 
     if ((best == NULL && !unsure)
-        || (reads && silent.len && best->status == NGX_HTTP_NOT_FOUND))
+        || (reads && silent->len && best->status == NGX_HTTP_NOT_FOUND))
     {
         /* one that does not answer may have a part */
 
         return ngx_http_urlstore_route_silent(ctx, number);
     }
 
-    if (silent.len && !reads) {
+    if (silent->len && !reads) {
 
-        members = ngx_pnalloc(ctx->r->pool, silent.len + 32);
+        members = ngx_pnalloc(ctx->r->pool, silent->len + 32);
 
         if (members == NULL) {
             return NGX_HTTP_INTERNAL_SERVER_ERROR;
@@ -768,8 +770,8 @@ ngx_http_urlstore_survey_set(ngx_http_urlstore_ctx_t *ctx)
 
         ngx_http_urlstore_retry_after(ctx, 1);
 
-        ngx_sprintf(members, "\"unavailable\":[%*s]%Z", silent.len - 1,
-                    silent.data + 1);
+        ngx_sprintf(members, "\"unavailable\":[%*s]%Z", silent->len - 1,
+                    silent->data + 1);
 
         return ngx_http_urlstore_problem(ctx, NGX_HTTP_GATEWAY_TIME_OUT,
                                          (char *) members, "not all shards "
@@ -782,6 +784,27 @@ ngx_http_urlstore_survey_set(ngx_http_urlstore_ctx_t *ctx)
         || best->status == NGX_HTTP_NO_CONTENT)
     {
         return ngx_http_urlstore_relay_reply(ctx, best);
+    }
+
+    *found = best;
+
+    return NGX_DECLINED;
+}
+
+
+/* of the fan */
+
+static ngx_int_t
+ngx_http_urlstore_survey_set(ngx_http_urlstore_ctx_t *ctx)
+{
+    ngx_int_t                  rc;
+    ngx_str_t                  silent;
+    ngx_http_urlstore_call_t  *best;
+
+    rc = ngx_http_urlstore_survey_best(ctx, &silent, &best);
+
+    if (rc != NGX_DECLINED) {
+        return rc;
     }
 
     ctx->status = best->status;

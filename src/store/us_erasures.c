@@ -787,10 +787,12 @@ us_store_erase_site(us_store_t *s, uint64_t number, us_str_t text,
     klass = 0;
     h = us_erased_site(s, us_store_bare(text, &klass));
     h.rest |= number;
+    (void) us_store_map(s);
 
     us_store_enter(s);
 
-    status = us_erase_allowed_locked(s, number);
+    status = us_shard_other_locked(s) ? US_MOVED
+                                      : us_erase_allowed_locked(s, number);
     row = us_erasure_row(&s->arena, number);
 
     if (status == US_OK && us_erased_has_locked(&s->arena, h)) {

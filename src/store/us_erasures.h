@@ -55,7 +55,8 @@ typedef enum {
 typedef enum {
     US_ERASURE_DELETING = 0,
     US_ERASURE_DONE,
-    US_ERASURE_LIFTED
+    US_ERASURE_LIFTED,
+    US_ERASURE_UNKNOWN                /* of a cluster: a shard is away */
 } us_erasure_state_t;
 
 
@@ -98,7 +99,8 @@ uint64_t us_store_erase(us_store_t *s, uint64_t number, us_store_item_t *items,
  * Puts a site on the list, in both spellings; text is us_canon_site().  What is
  * stored of it is for a sweep, when the owner leaves.  US_OK, also if it is on
  * the list, or as us_store_erase(); US_GONE also of an erasure that is done, or
- * of another site.
+ * of another site; US_MOVED if it is asked under a map that is not the shard's,
+ * as there may be shards which that map does not have.
  */
 us_store_status_t us_store_erase_site(us_store_t *s, uint64_t number,
     us_str_t text, uint64_t *lsn);

@@ -347,6 +347,14 @@ us_shard_changed_locked(us_store_t *s)
 }
 
 
+int
+us_shard_other_locked(us_store_t *s)
+{
+    return s->under_version
+           && (us_shard_changed_locked(s) || !us_shard_same(s));
+}
+
+
 /*
  * Adopts a map in which the shard is `self`: writes it where nobody reads, and
  * publishes it; op: for the journal, or NULL.  -1: the zone has no room for it.

@@ -313,6 +313,9 @@ us_store_status_t us_store_erase_locked(us_store_t *s, uint64_t id,
 
 void us_shard_seen(us_store_t *s, us_store_item_t *items, size_t n);
 int us_shard_changed_locked(us_store_t *s);
+
+/* the same: whether what is asked under a map is not asked under that one */
+int us_shard_other_locked(us_store_t *s);
 int us_shard_replay(us_store_t *s, const us_op_t *op);
 
 /* us_erased.c: the list of what was erased; its functions need the lock */
