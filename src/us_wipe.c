@@ -7,7 +7,8 @@
  * system for more.  So us_wipe_heap() takes blocks of one size until the heap
  * grows, then of a smaller one, down to the smallest, overwrites each, and
  * frees them at the end.  The block for which the heap has grown begins with
- * what was left at its top.
+ * what was left at its top.  Whole pages of a block are given back to the
+ * system, which returns them as zeros: that costs less than to overwrite them.
  *
  *     heap   | used | free | used | free     | used | top |
  *                     ----          --------          --------->
@@ -28,6 +29,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 
@@ -53,6 +55,29 @@ typedef struct us_wiped_s  us_wiped_t;
 struct us_wiped_s {
     us_wiped_t  *next;
 };
+
+
+static void
+us_wipe_block(uint8_t *p, size_t n)
+{
+    uint8_t    *from, *to;
+    uintptr_t   page;
+
+    page = (uintptr_t) sysconf(_SC_PAGESIZE);
+    from = p + (-(uintptr_t) p & (page - 1));
+    to = p + n - ((uintptr_t) (p + n) & (page - 1));
+
+    /* a part of the heap that is locked in memory is not given back */
+
+    if (from >= to || madvise(from, (size_t) (to - from), MADV_DONTNEED) == -1)
+    {
+        explicit_bzero(p, n);
+        return;
+    }
+
+    explicit_bzero(p, (size_t) (from - p));
+    explicit_bzero(to, (size_t) (p + n - to));
+}
 
 
 void
@@ -86,7 +111,7 @@ us_wipe_heap(void)
         }
 
         n = malloc_usable_size(p);
-        explicit_bzero(p, n);
+        us_wipe_block((uint8_t *) p, n);
         wiped += n;
 
         if ((char *) sbrk(0) == end && (char *) p < end) {

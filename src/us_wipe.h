@@ -19,7 +19,7 @@ void us_wipe_init(void);
 
 /*
  * Overwrites what malloc() has to give, and gives most of it back to the
- * system; what is allocated stays as it is.  Takes about a millisecond for 4 MB
+ * system; what is allocated stays as it is.  Takes about a millisecond for 5 MB
  * of it.  0; -1: this C library has no such heap, or a part could not be
  * reached, and nothing is promised.
  */
