@@ -2,7 +2,8 @@
 
 # Erasures over a router and three shards: ids, URLs and sites, in all formats;
 # the names of erasures, their rows added up, their list, and how they are
-# lifted; a shard that is away; after a restart.
+# lifted; a shard that is away; after a restart; in a cluster that has grown,
+# where former owners have to refuse what they have erased.
 
 use strict;
 use warnings;
@@ -292,5 +293,90 @@ gone('after it', @batch, $one, 'http://down.test/x');
 is($t->get('/erase', Accept => 'text/plain')->{body} =~ s/\S*\t\S*$//mgr,
     $list =~ s/\S*\t\S*$//mgr, '  the list is there');
 is($t->get("/erase/$name")->json->{state}, 'done', '  and its erasures');
+$t->stop;
+
+
+# --- growth: the owner of today has none of what was erased at a former one
+
+$c = UrlStore::Cluster->new(shards => 3, zone => 'marks=visited',
+    slots => [['0-4095', 0]])->run;
+$t = $c->t;
+
+# statuses of lines, and their ids by shard
+
+sub statuses
+{
+    return join ' ', map { my ($id, $status) = split /\t/;
+        $status . ($id eq '-' ? '' : ':' . ($id >> 40)) }
+        grep { !/^#/ } split /\n/, $_[0];
+}
+
+sub add { return statuses($t->post('/add', join('', map { "$_\n" } @_),
+    @text)->{body}) }
+sub seen { return statuses($t->post('/seen', join('', map { "$_\n" } @_),
+    @text)->{body}) }
+
+my @old = map { "http://old.test/$_" } 0 .. 9;
+
+add(@old, 'http://site.test/1');
+$t->post('/erase', "$old[0]\n", @text);
+ok($c->map(2, ['0-4095', 1, 0]), 'another owner');
+is(add($old[0]), 'refused', 'what was erased at the former one');
+is(seen($old[0]), 'unseen', '  /seen says unseen');
+is($t->post('/mark/visited', "$old[0]\n", @text)->{body},
+    "-\tunknown\t$old[0]\n", '  and a mark that there is none');
+
+$r = $t->post('/erase', "$old[1]\n2\nhttp://new.test/\n", @text);
+is(statuses($r->{body}), 'erased:0 erased:0 erased', 'erased now');
+is_deeply([map { $_->{listed} } @{ $t->get('/erase/0.2_1.1')->json->{parts} }],
+    [3, 3], '  both have them on their lists');
+is(add(@old[1, 2], 'http://new.test/'), 'refused refused refused',
+    '  none comes back');
+$r = $t->forget('/url/3?erase=1');
+is_deeply([$r->{status}, @{ $r->json }{qw(erasure listed deleted)}],
+    [202, '0.3_1.2', 2, 1], 'an id of the former one: by both');
+$r = $t->post('/erase?site=site.test');
+is_deeply([@{ $r->json }{qw(erasure listed deleted)}], ['0.4_1.3_2.1', 3, 1],
+    'a site: by all');
+is($t->forget('/erase/2.1')->{status}, 204,
+    '  but for a shard that comes later');
+
+ok($c->map(3, ['0-4095', 2, 1, 0]), 'a third owner, which has nothing listed');
+is(add(@old[0 .. 3], 'http://new.test/', 'http://site.test/1',
+    'http://www.site.test/2'), join(' ', ('refused') x 7),
+    '  nothing comes back');
+is(add('http://other.test/', $old[4]), 'new:2 seen:0', '  others are added');
+$r = $t->post('/add?url=' . uri_escape($old[1]));
+is_deeply([$r->{status}, $r->json->{reason}], [422, 'erased'],
+    '  a single one');
+is($t->post('/add?set=visited&stored=1', "$old[1]\n$old[4]\n", @text)->{body},
+    "-\trefused\terased\t-\n4\tnew\t$old[4]\tseen\n", '  with a set');
+is(seen(@old[0 .. 4]), 'unseen unseen unseen unseen seen:0', '  /seen');
+is(add("http://site.test:81/"), 'new:2', '  another site');
+$r = $c->shard(0)->request(POST => '/erase?site=site.test', undef,
+    'Urlstore-Map' => join ' ', 'c' x 32, 0, 2, 'd' x 32);
+is_deeply([$r->{status}, $r->json->{reason}], [421, 'map'],
+    'a site, by a router with an older map: it would leave out a shard');
+
+# one of the former owners is away
+
+ok($c->down(0), 'the first owner is away');
+is(add(@old[0, 1, 2], 'http://site.test/1'),
+    'unavailable refused refused refused', '  another one refuses');
+$r = $t->post('/erase', "$old[5]\nhttp://other.test/\n", @text);
+is($r->{status}, 503, '  an erasure needs all');
+is(add($old[5]), 'refused', '  which refuse as far as they were asked');
+
+ok($c->down, 'it is back');
+is(statuses($t->post('/erase', "$old[5]\n", @text)->{body}), 'erased:0',
+    '  the erasure goes on');
+is($t->get('/url/5')->{status}, 410, '  and is done');
+
+# lifted, all may come, as URLs of the owner of today
+
+is($t->forget("/erase/$_")->{status}, 204, "lifted $_")
+    for '0.1', '0.2_1.1', '0.4_1.3';
+is(add(@old[0 .. 3], 'http://site.test/1'), 'new:2 new:2 new:2 refused new:2',
+    '  but for what another one refuses');
 
 done_testing;

@@ -601,7 +601,9 @@ us_scatter_fits(const us_scatter_t *s, const us_lane_t *lane,
     allowed = s->action == US_SCATTER_ERASE
               ? (any & ~(1 << US_ANSWER_SEEN | 1 << US_ANSWER_DUE))
                 | 1 << US_ANSWER_ERASED | 1 << US_ANSWER_FULL
-              : lane->ask || s->action == US_SCATTER_SEEN
+              : lane->ask
+              ? any | 1 << US_ANSWER_UNSEEN | 1 << US_ANSWER_REFUSED
+              : s->action == US_SCATTER_SEEN
               ? any | 1 << US_ANSWER_UNSEEN
               : any | 1 << US_ANSWER_NEW | 1 << US_ANSWER_FULL
                 | 1 << US_ANSWER_REFUSED;
@@ -760,9 +762,23 @@ static void
 us_scatter_asked(us_scatter_t *s, us_scatter_item_t *item,
     const us_lane_t *lane, const us_wire_line_t *line)
 {
+    us_str_t     text;
+    us_answer_t  status;
+
+    text = line->text;
+    status = line->stored == US_ANSWER_SEEN ? US_ANSWER_SEEN : line->status;
+
+    if (status == US_ANSWER_REFUSED && s->action != US_SCATTER_ADD) {
+
+        /* what was erased is not there; nobody adds it */
+
+        text = item->url;
+        status = US_ANSWER_UNSEEN;
+    }
+
     item->known |= (line->site == US_WIRE_SITE_KNOWN);
 
-    switch (line->stored == US_ANSWER_SEEN ? US_ANSWER_SEEN : line->status) {
+    switch (status) {
 
     case US_ANSWER_SEEN:
     case US_ANSWER_DUE:
@@ -777,7 +793,7 @@ us_scatter_asked(us_scatter_t *s, us_scatter_item_t *item,
 
         if (item->status == US_ANSWER_NONE) {
             item->status = US_ANSWER_UNSEEN;
-            item->text = line->text;
+            item->text = text;
 
             if (!item->lost) {
                 item->number = s->map->shards[lane->shard].number;
@@ -788,11 +804,11 @@ us_scatter_asked(us_scatter_t *s, us_scatter_item_t *item,
 
         if (item->stage == US_STAGE_FORMER
             && item->status == US_ANSWER_UNSEEN && !item->spelled
-            && us_str_compare(line->text, item->url) != 0
-            && us_scatter_is_url(line->text)
-            && us_slot(us_slot_key(s->map->key, line->text)) == item->slot)
+            && us_str_compare(text, item->url) != 0
+            && us_scatter_is_url(text)
+            && us_slot(us_slot_key(s->map->key, text)) == item->slot)
         {
-            item->text = line->text;
+            item->text = text;
             item->spelled = 1;
         }
 
@@ -802,7 +818,7 @@ us_scatter_asked(us_scatter_t *s, us_scatter_item_t *item,
         item->moved = 1;
         break;
 
-    default: /* US_ANSWER_INVALID, US_ANSWER_REJECTED */
+    default: /* US_ANSWER_INVALID, _REJECTED, _REFUSED */
 
         if (item->status == US_ANSWER_NONE
             || item->status == US_ANSWER_UNSEEN)

@@ -22,7 +22,8 @@
  *     former owners       the owner is asked to look the URL up; all of them
  *                         at once are asked for what it has not; an add goes
  *                         to the owner in the third round, if all of them
- *                         have answered, and nobody had the URL
+ *                         have answered, and nobody had the URL, or refuses
+ *                         it because it was erased there
  *
  * What is done by id (sets, claims, id -> URL) goes to the shard of the id.  A
  * URL is looked up first, as above, and then it has an id or is `unknown`.

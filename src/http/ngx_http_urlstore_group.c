@@ -883,6 +883,10 @@ ngx_http_urlstore_store_group(ngx_http_urlstore_batch_t *batch,
         ngx_http_urlstore_clock(batch->ctx->zone);
         us_store_seen(store, g->items, g->urls);
 
+        if (ctx->tagged) {
+            us_store_refuse(store, g->items, g->urls);
+        }
+
         if (batch->older) {
             (void) us_store_due(store, g->items, g->urls, batch->older);
         }

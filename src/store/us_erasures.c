@@ -824,6 +824,45 @@ us_store_erase_site(us_store_t *s, uint64_t number, us_str_t text,
 }
 
 
+void
+us_store_refuse(us_store_t *s, us_store_item_t *items, size_t n)
+{
+    size_t            i, asked;
+    us_store_seat_t  *sl;
+
+    if (s->map.number == 0 || us_relaxed(&us_head(s)->erasures_live) == 0) {
+        return;
+    }
+
+    for (i = 0, asked = 0; i < n; i++) {
+        sl = &s->seats[i];
+        sl->erased.known = items[i].status == US_UNSEEN
+                           && items[i].slot == US_SLOT_SEALED;
+
+        if (sl->erased.known) {
+            us_erased_item(s, &items[i], &sl->erased);
+            asked++;
+        }
+    }
+
+    if (asked == 0) {
+        return;
+    }
+
+    us_store_enter(s);
+
+    for (i = 0; i < n; i++) {
+        if (s->seats[i].erased.known
+            && us_erased_by_locked(&s->arena, &s->seats[i].erased))
+        {
+            items[i].status = US_ERASED;
+        }
+    }
+
+    us_store_leave(s);
+}
+
+
 /* --- the sweep ------------------------------------------------------------ */
 
 /*

@@ -106,6 +106,13 @@ us_store_status_t us_store_erase_site(us_store_t *s, uint64_t number,
     us_str_t text, uint64_t *lsn);
 
 /*
+ * Of a shard, after us_store_seen() of a group: what is not found in a slot
+ * that has another owner now, but is on the list, is US_ERASED.  That owner may
+ * not have it on its list, and would add it.
+ */
+void us_store_refuse(us_store_t *s, us_store_item_t *items, size_t n);
+
+/*
  * All that is to be deleted is; or, the URLs of an erasure may be added again.
  * US_OK, also if it was so before; US_UNKNOWN, US_BUSY, US_FENCED.
  */

@@ -16,7 +16,8 @@
  *
  * "same": only a request that names the map which the store has (version and
  * digest), else US_MOVED.  In a sealed slot nothing is added any more, so what
- * is not found there under the same map is not found later either.
+ * is not found there under the same map is not found later either.  What was
+ * erased there is refused in place of that (us_store_refuse()).
  *
  * The map of a store that was restored may be one of before others took slots
  * over.  It is stale: the store answers as if it had none, until the same or a

@@ -534,6 +534,7 @@ other_questions(void **state)
         { US_ANSWER_FULL, "-\tfull", { 1, 0, 0 } },
         { US_ANSWER_INVALID, "-\tinvalid", { 1, 1, 1 } },
         { US_ANSWER_REJECTED, "-\trejected", { 1, 1, 1 } },
+        { US_ANSWER_REFUSED, "-\trefused", { 1, 0, 1 } },
         { US_ANSWER_UNKNOWN, "-\tunknown", { 0, 0, 0 } }
     };
 
@@ -558,6 +559,64 @@ other_questions(void **state)
 
             end(map);
         }
+    }
+}
+
+
+/* a former owner has erased it: nobody adds it, whatever the others say */
+
+static void
+refused_by_one(void **state)
+{
+    size_t     i;
+    us_map_t  *map;
+
+    static const char *const  others[] = {
+        "-\tunseen\thttp://a/\n", "-\tunavailable\tmoved\n", NULL,
+        "1099511627776\tseen\thttp://a/\n"
+    };
+
+    for (i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+        map = map_of(1, ASKED);
+        begin_asked(map, US_SCATTER_ADD, 0);
+
+        owner("-\tunseen\thttp://a/\n");
+
+        if (i & 1) {
+            answered(1, 1, "http://a/\n", others[i]);
+        }
+
+        answered(0, 1, "http://a/\n", "-\trefused\terased\n");
+
+        if (!(i & 1)) {
+            answered(1, 1, "http://a/\n", others[i]);
+        }
+
+        assert_int_equal(us_scatter_round(&s), 0);
+        assert_int_equal(s.items[0].status, i == 3 ? US_ANSWER_SEEN
+                                                   : US_ANSWER_REFUSED);
+
+        /* nobody adds it: it is not there */
+
+        us_scatter_free(&s);
+        begin_asked(map, US_SCATTER_SEEN, 0);
+
+        owner(NULL);
+        answered(0, 1, "http://a/\n", "-\trefused\terased\n");
+        answered(1, 1, "http://a/\n", "-\tunseen\thttp://a/\n");
+        assert_int_equal(us_scatter_round(&s), 0);
+        item_is(0, US_ANSWER_UNAVAILABLE, 2, NULL);
+
+        us_scatter_free(&s);
+        begin_asked(map, US_SCATTER_SEEN, 0);
+
+        owner("-\tunseen\thttp://a/\n");
+        answered(0, 1, "http://a/\n", "-\trefused\terased\n");
+        answered(1, 1, "http://a/\n", "-\trefused\terased\n");
+        assert_int_equal(us_scatter_round(&s), 0);
+        item_is(0, US_ANSWER_UNSEEN, 2, "http://a/");
+
+        end(map);
     }
 }
 
@@ -1211,6 +1270,7 @@ main(void)
         cmocka_unit_test(denied_by_all),
         cmocka_unit_test(not_a_spelling),
         cmocka_unit_test(other_questions),
+        cmocka_unit_test(refused_by_one),
         cmocka_unit_test(long_reason),
         cmocka_unit_test(had_by_one),
         cmocka_unit_test(one_says_nothing),

@@ -9,6 +9,7 @@
 #include "same.h"
 #include "stream.h"
 #include "store/us_shard.h"
+#include "store/us_erasures.h"
 #include "store/us_store_private.h"
 
 
@@ -266,6 +267,129 @@ shard_before_the_lock(void **state)
     assert_null(second);
     assert_int_equal(us_store_next_id(s), 0);
 
+    us_store_close(s);
+    zone_destroy(z);
+}
+
+
+static uint64_t
+erasure(us_store_t *s, us_erasure_kind_t kind)
+{
+    uint64_t  number, lsn;
+
+    assert_int_equal(us_store_erasure_begin(s, kind, of(""),
+                                            (const uint8_t *) UUID_0, 0, NULL,
+                                            &number, &lsn),
+                     US_NEW);
+
+    return number;
+}
+
+
+/* of a URL that was erased under the first map, by the request of a router */
+
+static us_store_status_t
+asked(us_store_t *s, const char *url)
+{
+    us_store_item_t  it;
+
+    it = lookup(s, url);
+    us_store_refuse(s, &it, 1);
+
+    return it.status;
+}
+
+
+/* what was erased is not denied in a slot that has another owner now */
+
+static void
+refuses_where_sealed(void **state)
+{
+    unsigned          q;
+    uint64_t          number;
+    zone_t           *z;
+    us_map_t         *m;
+    us_store_item_t   it;
+
+    zone_conf.erases = 1;
+    z = shard_create(0);
+    zone_conf.erases = 0;
+    m = map(1, "[[\"0-4095\",0]]");
+    adopt(z, m);
+
+    number = erasure(z->store, US_ERASURE_URLS);
+
+    for (q = 0; q < 4; q++) {
+        it = item(url_in(q, 1), 0);
+        (void) us_store_erase(z->store, number, &it, 1);
+        assert_int_equal(it.status, US_ERASED);
+        assert_int_equal(asked(z->store, url_in(q, 1)), US_UNSEEN);
+    }
+
+    us_map_free(m);
+    m = map(2, QUARTERS);
+    adopt(z, m);
+
+    for (q = 0; q < 4; q++) {
+        assert_int_equal(asked(z->store, url_in(q, 1)),
+                         q == 2 ? US_ERASED : q == 3 ? US_MOVED : US_UNSEEN);
+        assert_int_equal(asked(z->store, url_in(q, 2)),
+                         q == 3 ? US_MOVED : US_UNSEEN);
+    }
+
+    us_store_under(z->store, 1, m->digest);
+    assert_int_equal(asked(z->store, url_in(2, 1)), US_MOVED);
+
+    us_map_free(m);
+    zone_destroy(z);
+}
+
+
+/* a site is erased by all shards of one map */
+
+static void
+site_under(void **state)
+{
+    uint64_t          number, lsn;
+    zone_t           *z;
+    us_map_t         *m;
+    us_store_t       *s;
+    us_store_lock_t   lock = { lock_adopts, zone_lock, NULL };
+
+    zone_conf.erases = 1;
+    z = shard_create(0);
+    zone_conf.erases = 0;
+    m = map(1, "[[\"0-4095\",0]]");
+    adopt(z, m);
+
+    second = z->store;
+    s = us_store_open(z->mem, &lock);
+    assert_non_null(s);
+
+    number = erasure(s, US_ERASURE_SITE);
+    us_store_under(s, 1, m->digest);
+
+    /* the next one is adopted before the lock is taken */
+
+    next = map(2, QUARTERS);
+    (void) us_store_map(s);
+    assert_int_equal(us_store_erase_site(s, number, of("a.test"), &lsn),
+                     US_MOVED);
+    assert_null(next);
+    assert_int_equal(us_store_erase_site(s, number, of("a.test"), &lsn),
+                     US_MOVED);
+
+    us_store_under(s, 2, us_store_map(s)->digest);
+    assert_int_equal(us_store_erase_site(s, number, of("a.test"), &lsn),
+                     US_OK);
+
+    /* a client that knows no map */
+
+    us_store_under(s, 0, m->digest);
+    assert_int_equal(us_store_erase_site(s, number, of("a.test"), &lsn),
+                     US_OK);
+
+    us_map_free(m);
     us_store_close(s);
     zone_destroy(z);
 }
@@ -731,6 +855,8 @@ main(void)
         cmocka_unit_test(ownership),
         cmocka_unit_test(sealed_before_the_lock),
         cmocka_unit_test(shard_before_the_lock),
+        cmocka_unit_test(refuses_where_sealed),
+        cmocka_unit_test(site_under),
         cmocka_unit_test(older),
         cmocka_unit_test(replayed),
         cmocka_unit_test(rooms),
