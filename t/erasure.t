@@ -10,6 +10,7 @@ use warnings;
 use lib 't/lib';
 use UrlStore::Corpora;
 use UrlStore::Test;
+use UrlStore::Traces;
 
 use constant WITHIN => 8;                       # s
 use constant SITE => 'letters.curiosity-society.example';
@@ -26,7 +27,6 @@ server {
 CONF
 
 my @text = ('Content-Type' => 'text/plain');
-my $traces = "$UrlStore::Test::TOP/build/traces/traces";
 my $lines = corpus('reddit_submissions', 50000);
 
 $t->ready(write => 1);
@@ -70,17 +70,7 @@ my @kept = grep { !$gone{$_} } @urls;
 
 cmp_ok(@kept, '>', 25_000, 'real URLs');
 
-sub file
-{
-    my ($name, @lines) = @_;
-
-    open my $f, '>', "$t->{dir}/$name" or die $!;
-    print $f map { "$_\n" } @lines;
-    close $f or die $!;
-}
-
-file(lines => @all_gone);
-file(none => ());
+traces_of(\@all_gone, [], $t->pid);
 
 
 # requests of all kinds have them
@@ -91,8 +81,7 @@ $t->post('/seen', join("\n", @gone), @text);
 $t->get('/prefix?url=' . uri_escape($gone[5]));
 $t->get('/normalize?url=' . uri_escape($gone[6]));
 
-is(system("$traces $t->{dir}/lines $t->{dir}/none pid:$_ >/dev/null") >> 8, 1,
-    'process ' . $_ . ' has them') for $t->worker_pids;
+is(traces("pid:$_"), 1, "process $_ has them") for $t->worker_pids;
 
 my $r = $t->post('/erase', join("\n", @gone), @text);
 is($r->{status}, 202, 'erased');
@@ -123,39 +112,10 @@ is(left('/m'), '', '  in a zone in memory');
 diag('after ' . (time - $began) . ' s');
 
 
-# texts of a program
-
-sub words
-{
-    my ($file) = @_;
-
-    open my $f, '<:raw', $file or die "$file: $!";
-    local $/;
-
-    return <$f> =~ /[ -~]{12,}/g;
-}
-
-
-sub traces
-{
-    my ($what, @targets) = @_;
-    my $text = `$traces $t->{dir}/lines $t->{dir}/kept @targets`;
-
-    is($? >> 8, 0, $what);
-    diag($text) if $?;
-}
-
-
-# of programs and libraries, too, URLs have some as well
-
-open my $maps, '<', '/proc/' . $t->pid . '/maps' or die $!;
-my %mapped = map { m{r-xp [^/]*(/\S+)$} ? ($1 => 1) : () } <$maps>;
-close $maps;
-
-file(kept => @kept, map { words($_) } sort keys %mapped);
-traces('no file of the directory has a piece of one', "$t->{dir}/u");
-traces("nor has process $_", "pid:$_") for $t->worker_pids;
-traces('nor has the master', 'pid:' . $t->pid);
+traces_of(\@all_gone, \@kept, $t->pid);
+traces_none("$t->{dir}/u", 'no file of the directory has a piece of one');
+traces_none("pid:$_", "nor has process $_") for $t->worker_pids;
+traces_none('pid:' . $t->pid, 'nor has the master');
 
 my $seen = 0;
 

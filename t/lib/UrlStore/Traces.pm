@@ -1,0 +1,81 @@
+package UrlStore::Traces;
+
+# What is left of erased URLs, and where; see t/traces/traces.c.
+
+use strict;
+use warnings;
+
+use base 'Exporter';
+
+use File::Temp qw(tempdir);
+use Test::More;
+use UrlStore::Test ();
+
+our @EXPORT = qw(traces_of traces traces_none);
+
+my $program = "$UrlStore::Test::TOP/build/traces/traces";
+my $dir = tempdir(CLEANUP => 1);
+
+
+# texts of a file
+
+sub _words
+{
+    my ($file) = @_;
+
+    open my $f, '<:raw', $file or die "$file: $!";
+    local $/;
+
+    return <$f> =~ /[ -~]{12,}/g;
+}
+
+
+sub _file
+{
+    my ($name, @lines) = @_;
+
+    open my $f, '>', "$dir/$name" or die $!;
+    print $f map { "$_\n" } @lines;
+    close $f or die $!;
+}
+
+
+# which URLs are looked for, and those that stay; the texts of the programs and
+# libraries of a process may be in URLs as well
+
+sub traces_of
+{
+    my ($gone, $kept, $pid) = @_;
+
+    open my $maps, '<', "/proc/$pid/maps" or die $!;
+    my %mapped = map { m{r-xp [^/]*(/\S+)$} ? ($1 => 1) : () } <$maps>;
+
+    _file(gone => @$gone);
+    _file(kept => @$kept, map { _words($_) } sort keys %mapped);
+}
+
+
+# whether a file, a directory or pid:N has a piece of one, and the report
+
+sub traces
+{
+    my $text = `$program $dir/gone $dir/kept @_`;
+    my $status = $? >> 8;
+
+    die "$program: $status" if $status > 1;
+
+    return wantarray ? ($status, $text) : $status;
+}
+
+
+sub traces_none
+{
+    my ($target, $what) = @_;
+    my ($found, $text) = traces($target);
+
+    is($found, 0, $what);
+    diag($text) if $found;
+}
+
+
+1;
