@@ -6,6 +6,9 @@
  * after a while, because blocks that were in use then have texts, too: those of
  * connections that wait for their next request.
  *
+ * A replica's jobs wipe what they keep, and their stacks, before
+ * (us_replica.c).
+ *
  * Not wiped are blocks that are in use for longer, and what other modules keep.
  */
 
@@ -26,6 +29,15 @@ ngx_http_urlstore_wipe(ngx_http_urlstore_zone_t *zone)
 
     lsn = us_store_erased_lsn(zone->store);
 
+    if (zone->wipe_generation != zone->life.generation) {
+
+        /* its LSNs may be others, or URLs were there again */
+
+        zone->wipe_generation = zone->life.generation;
+        zone->wiping = 0;
+        zone->wiped = 0;
+    }
+
     if (lsn <= zone->wiped
         || (ngx_msec_int_t) (ngx_current_msec - zone->wipe_next) < 0)
     {
@@ -38,7 +50,7 @@ ngx_http_urlstore_wipe(ngx_http_urlstore_zone_t *zone)
         ngx_http_urlstore_train(zone);
     }
 
-    if (zone->train) {
+    if (zone->train || !us_life_followed(&zone->life, lsn)) {
         return;
     }
 

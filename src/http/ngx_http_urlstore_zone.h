@@ -132,6 +132,7 @@ struct ngx_http_urlstore_zone_s {
     uint64_t                        wiping;   /* LSN: once, and */
     uint64_t                        wiped;    /* twice */
     ngx_msec_t                      wipe_next;
+    uint64_t                        wipe_generation;
 
     ngx_thread_task_t              *tasks[US_ROLES];
     ngx_event_t                     tick;

@@ -88,6 +88,19 @@ void us_sync(us_life_t *l);
 void us_keep(us_life_t *l);
 
 /*
+ * Records of erased URLs are gone from memory (us_store_erased_lsn()), but
+ * files that begin below that LSN have them.  us_erased_due(): whether a
+ * snapshot is, to replace them, as the newest segment begins at `segment` and
+ * has none.  us_erased_wanted(): whether it is to be looked, after a snapshot,
+ * whether they are removed; us_erased_look(), of the job that takes snapshots,
+ * does.
+ */
+int us_erased_due(const us_life_t *l, const us_store_t *store,
+    uint64_t segment);
+int us_erased_wanted(const us_life_t *l, const us_store_t *store);
+void us_erased_look(us_life_t *l);
+
+/*
  * In this thread, by the last process: writes and syncs all that the store has
  * published, until the time `until` (ms).  0: done, tail is the end; or -1
  * with e.

@@ -290,6 +290,7 @@ us_life_refresh(us_life_t *l)
     if (us_acquire(&sh->emptying)) {
 
         if (!l->empty && us_life_open_empty(l) == 0) {
+            us_life_wiped(l, 0);
             news = 1;
         }
 

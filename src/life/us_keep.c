@@ -12,7 +12,8 @@
  * When records of erased URLs are gone from memory, files have them still: the
  * segments below the LSN at which that was so, and the snapshot that goes with
  * them.  The writer begins a segment at this LSN, then a snapshot is taken; an
- * erasure is done on the disk when no file from before is left.
+ * erasure is done on the disk when no file from before is left.  The copy of a
+ * replica has the same segments, and its job does the rest (us_replica.c).
  *
  * A scrub reads sealed files from the disk, at most US_SCRUB_RATE bytes a
  * second.  When it finds damage, the data in memory are still whole: a snapshot
@@ -98,10 +99,34 @@ us_policy_due(const us_policy_t *p)
 }
 
 
+int
+us_erased_due(const us_life_t *l, const us_store_t *store, uint64_t segment)
+{
+    uint64_t  gone;
+
+    gone = us_store_erased_lsn(store);
+
+    return gone > us_acquire(&l->sh->snapshot_lsn) && gone <= segment
+           && us_job_now(l) >= us_acquire(&l->sh->snapshot_next);
+}
+
+
+int
+us_erased_wanted(const us_life_t *l, const us_store_t *store)
+{
+    uint64_t  gone;
+
+    gone = us_store_erased_lsn(store);
+
+    return gone > us_acquire(&l->sh->erased)
+           && gone <= us_acquire(&l->sh->snapshot_lsn)
+           && us_job_now(l) >= us_acquire(&l->sh->erased_next);
+}
+
+
 static int
 us_keep_due(us_life_t *l, uint64_t now)
 {
-    uint64_t          gone;
     us_tail_t         tail;
     us_share_t       *sh;
     us_policy_t       p;
@@ -118,9 +143,8 @@ us_keep_due(us_life_t *l, uint64_t now)
     }
 
     us_share_tail(sh, &tail);
-    gone = us_store_erased_lsn(l->store);
 
-    if (gone > us_acquire(&sh->snapshot_lsn) && gone <= tail.segment) {
+    if (us_erased_due(l, l->store, tail.segment)) {
         return 1;
     }
 
@@ -289,15 +313,18 @@ us_erased_files(us_life_t *l)
 }
 
 
+void
+us_erased_look(us_life_t *l)
+{
+    us_release(&l->sh->erased_next, us_job_now(l) + US_KEEP_GAP);
+    us_share_raise(&l->sh->erased, us_erased_files(l));
+}
+
+
 static void
 us_erased_job(us_job_t *job)
 {
-    us_life_t  *l;
-
-    l = job->life;
-
-    us_release(&l->sh->erased_next, us_job_now(l) + US_KEEP_GAP);
-    us_share_raise(&l->sh->erased, us_erased_files(l));
+    us_erased_look(job->life);
 }
 
 
@@ -413,7 +440,7 @@ us_scrub_job(us_job_t *job)
 void
 us_keep(us_life_t *l)
 {
-    uint64_t     now, gone;
+    uint64_t     now;
     us_share_t  *sh;
 
     sh = l->sh;
@@ -440,11 +467,7 @@ us_keep(us_life_t *l)
         return;
     }
 
-    gone = us_store_erased_lsn(l->store);
-
-    if (gone > us_acquire(&sh->erased) && gone <= us_acquire(&sh->snapshot_lsn)
-        && now >= us_acquire(&sh->erased_next))
-    {
+    if (us_erased_wanted(l, l->store)) {
         (void) us_job_start(l, US_ROLE_KEEPER, us_erased_job, NULL);
         return;
     }

@@ -224,6 +224,7 @@ struct us_life_s {
     uint64_t          wanted_next;    /* ms: of the next sync for a replica */
     us_follow_t      *follow;         /* of the loader's and writer's jobs */
     uint64_t          follow_next;    /* ms: not before */
+    uint64_t          follow_wiped;   /* LSN: see us_life_followed() */
     us_follow_t      *copier;         /* of the keeper's jobs */
     uint64_t          copier_next;    /* ms: not before */
     int               empty;          /* store stands in, see us_join.c */
@@ -386,9 +387,11 @@ void us_life_deleted(us_life_t *l, uint64_t lsn);
 
 /*
  * This process has wiped its memory since records were gone at that LSN
- * (us_store_erased_lsn()).  us_life_left(): where URLs of an erasure may be
- * left, US_LEFT_*.
+ * (us_store_erased_lsn()).  us_life_followed(): what its jobs as a follower
+ * have for long is wiped, or there are none.  us_life_left(): where URLs of an
+ * erasure may be left, US_LEFT_*.
  */
+int us_life_followed(const us_life_t *l, uint64_t lsn);
 void us_life_wiped(us_life_t *l, uint64_t lsn);
 unsigned us_life_left(const us_life_t *l, const us_erasure_info_t *e);
 

@@ -47,6 +47,16 @@ us_peer_close(us_peer_t *p)
 
 
 void
+us_peer_wipe(us_peer_t *p)
+{
+    if (p->buf) {
+        explicit_bzero(p->buf, p->pos);
+        explicit_bzero(p->buf + p->len, p->size - p->len);
+    }
+}
+
+
+void
 us_peer_free(us_peer_t *p)
 {
     us_peer_close(p);

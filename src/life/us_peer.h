@@ -69,6 +69,9 @@ int us_peer_get(us_peer_t *p, const us_primary_t *primary, unsigned n,
  */
 int us_peer_read(us_peer_t *p, size_t need, unsigned ms);
 
+/* overwrites what was taken from the buffer */
+void us_peer_wipe(us_peer_t *p);
+
 void us_peer_close(us_peer_t *p);
 void us_peer_free(us_peer_t *p);
 

@@ -329,6 +329,15 @@ us_life_deleted(us_life_t *l, uint64_t lsn)
 }
 
 
+int
+us_life_followed(const us_life_t *l, uint64_t lsn)
+{
+    return l->conf.follow == NULL
+           || (!l->jobs[US_ROLE_LOADER].active && l->follow == NULL)
+           || us_acquire(&l->follow_wiped) >= lsn;
+}
+
+
 void
 us_life_wiped(us_life_t *l, uint64_t lsn)
 {

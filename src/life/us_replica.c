@@ -29,6 +29,7 @@
  *     uuid, its epoch or its bytes differ.
  *
  *     us_replica_job()
+ *       us_replica_turn()
  *         us_follow_prepare()       the store is empty, or has a place
  *         us_replica_load()         what a copy has, into an empty store
  *         us_replica_connect()      GET /log, or /log?at=PLACE
@@ -38,6 +39,7 @@
  *                 us_replica_beat()         how far is the primary?
  *                 us_replica_block()        operations, applied
  *         us_replica_keep()         a snapshot, of a copy
+ *       us_replica_wipe()           what the job has left in memory
  */
 
 
@@ -45,6 +47,7 @@
 #include "us_follow.h"
 #include "../journal/us_dir.h"
 #include "../store/us_shard.h"
+#include "../us_wipe.h"
 
 #include <stdio.h>
 
@@ -136,6 +139,7 @@ us_replica_emptied(us_follow_t *f)
 
     sh = &f->life->sh->replica;
     us_release(&sh->level, 0);
+    us_release(&f->life->follow_wiped, 0);
 
     if (f->anew && us_sink_remove(f->life, &r->copy, NULL, &e) == -1) {
         return us_follow_fail(f, US_SAY_WARN, "is not asked: %s", e.text);
@@ -352,8 +356,17 @@ us_replica_keep(us_replica_t *r)
 
     l = r->f.life;
 
-    if (l->conf.path == NULL || r->f.bulk || !r->begun
-        || r->at.kind != US_SEGMENT_JOURNAL || !us_sink_due(l, r->f.lsn)
+    if (l->conf.path == NULL || r->f.bulk || !r->begun) {
+        return;
+    }
+
+    if (us_erased_wanted(l, r->f.store)) {
+        us_erased_look(l);
+    }
+
+    if (r->at.kind != US_SEGMENT_JOURNAL
+        || !(us_sink_due(l, r->f.lsn)
+             || us_erased_due(l, r->f.store, r->at.tail.segment))
         || us_store_set_lsn(r->f.store, r->f.lsn) == -1)
     {
         return;
@@ -651,27 +664,44 @@ us_replica_read(us_replica_t *r)
 }
 
 
+/*
+ * Any thread of the pool may run the next job, so each wipes its stack.  What
+ * this process has for all of them is wiped when records of erased URLs are
+ * gone; while the store is built, it is going to be freed.
+ */
+
 static void
-us_replica_job(us_job_t *job)
+us_replica_wipe(us_replica_t *r)
 {
-    uint64_t       until;
-    us_life_t     *l;
-    us_replica_t  *r;
+    uint64_t    lsn;
+    us_life_t  *l;
 
-    l = job->life;
-    until = us_job_now(l) + US_REPLICA_TURN;
+    l = r->f.life;
 
-    if (us_job_stopping(l)) {
-        return;
+    if (r->f.store && !r->f.bulk) {
+        lsn = us_store_erased_lsn(r->f.store);
+
+        if (lsn > us_relaxed(&l->follow_wiped)) {
+            us_store_wipe(r->f.store);
+            us_peer_wipe(&r->peer);
+            us_release(&l->follow_wiped, lsn);
+        }
     }
 
-    job->stays = 1;
-    l->follow_next = us_job_now(l) + US_REPLICA_STEP;
+    us_wipe_stack();
+}
 
-    r = (us_replica_t *) us_follow_open(job, &l->follow, sizeof(us_replica_t),
-                                        &us_replica_source);
 
-    if (r == NULL || us_follow_prepare(&r->f) == -1) {
+static void
+us_replica_turn(us_replica_t *r)
+{
+    uint64_t    until;
+    us_life_t  *l;
+
+    l = r->f.life;
+    until = us_job_now(l) + US_REPLICA_TURN;
+
+    if (us_follow_prepare(&r->f) == -1) {
         return;
     }
 
@@ -692,6 +722,31 @@ us_replica_job(us_job_t *job)
     }
 
     us_replica_keep(r);
+}
+
+
+static void
+us_replica_job(us_job_t *job)
+{
+    us_life_t     *l;
+    us_replica_t  *r;
+
+    l = job->life;
+
+    if (us_job_stopping(l)) {
+        return;
+    }
+
+    job->stays = 1;
+    l->follow_next = us_job_now(l) + US_REPLICA_STEP;
+
+    r = (us_replica_t *) us_follow_open(job, &l->follow, sizeof(us_replica_t),
+                                        &us_replica_source);
+
+    if (r) {
+        us_replica_turn(r);
+        us_replica_wipe(r);
+    }
 }
 
 

@@ -181,6 +181,7 @@ us_sink_remove(us_life_t *l, us_copy_t *copy, char *kept, us_disk_error_t *e)
 
     us_release(&l->sh->snapshot_lsn, 0);
     us_release(&l->sh->snapshot_size, 0);
+    us_release(&l->sh->erased, 0);
 
     return kept ? us_dir_keep(l->dirfd, kept, e) : us_dir_remove(l->dirfd, e);
 }

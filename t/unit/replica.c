@@ -86,6 +86,13 @@ us_peer_close(us_peer_t *p)
 
 
 void
+us_peer_wipe(us_peer_t *p)
+{
+    memset(p->buf, 0, p->buf ? p->pos : 0);
+}
+
+
+void
 us_peer_free(us_peer_t *p)
 {
     free(p->buf);
