@@ -11,6 +11,8 @@ use warnings;
 use FindBin;
 use lib "$FindBin::Bin/lib";
 
+use Compress::Zlib ();
+
 use UrlStore::Cluster;
 use UrlStore::Corpora;
 use UrlStore::Test;
@@ -278,6 +280,58 @@ is($t->post('/erase?site=down.test')->json->{state}, 'done', 'the site');
 is($t->request(DELETE => "/erase/$of_site")->{status}, 204, 'it is lifted');
 like($t->post('/add', "$live[0]\n", @text)->{body}, qr/\tnew\t/,
     '  its URLs come back');
+
+
+# --- the command: the parts of all batches are one erasure
+
+my $at = 'http://127.0.0.1:' . $t->port;
+my @by;
+
+for (1 .. 6000) {
+    my $key = "command.test/$_";
+    my $slot = Compress::Zlib::crc32($key) >> 20;
+
+    push @{ $by[(grep { $slot >= int(4096 * $_ / 3) } 0 .. 2)[-1]] },
+        "http://$key";
+}
+
+sub erase
+{
+    my ($in, @args) = @_;
+
+    UrlStore::Test::spew($t->dir . '/in', $in);
+
+    my $command = "$UrlStore::Test::TOP/build/urlstore erase @args";
+
+    return scalar(`$command <$t->{dir}/in 2>&1`) . ($? >> 8);
+}
+
+$r = erase(join('', map { "$_\n" } @{ $by[2] }[0 .. 999], @{ $by[0] }[0 .. 9],
+    @{ $by[2] }[1000 .. 1099]), '--reason', "'by command'", $at);
+my ($by_command) = $r =~ /^# erasure=(0\.\d+_2\.\d+)\n0\z/m;
+is_deeply([@{ $t->get('/erase/' . ($by_command // '0.1'))->json }
+    {qw(listed reason)}],
+    [1110, 'by command'], 'urlstore erase');
+is(erase("$by[1][0]\nbad url\n", $at) =~ s/1\.\d+/1.N/r,
+    "-\terased\t$by[1][0]\n-\tinvalid\tno-base\n# erasure=1.N\n1",
+    '  a part');
+is(erase('', '--lift', $by_command, $at), 0, '  lifted');
+is($t->get("/erase/$by_command")->json->{state}, 'lifted', '  it is');
+like(erase('', '--lift', '0.9999', $at), qr/no erasure 0\.9999.*\n1\z/,
+    '  none');
+like(erase('', '--site', 'command.test', $at),
+    qr/\A(0\.\d+)_(1\.\d+)_(2\.\d+)\tsite\tdone\t.*
+       \n\1\tsite\t.*\n\2\tsite\t.*\n\3\tsite\t.*\n0\z/x, '  a site');
+is(join(' ', erase('', '--list', $at) =~ /^(\d+\.\d+)\t/mg),
+    join(' ', $t->get('/erase?limit=5000', Accept => 'text/plain')->{body}
+    =~ /^(\d+\.\d+)\t/mg), '  the list');
+ok($c->down(2), 'a shard is down');
+like(erase('', '--list', $at),
+    qr/do not answer: 2\n(?s:.*)^1\.1\t.*\n(?s:.*)\n1\z/m,
+    '  the list says so');
+like(erase("$by[2][0]\n", '--lift', $by_command, $at), qr/not all shards.*2\z/s,
+    '  lifting as well');
+ok($c->down, 'it is back');
 
 
 # --- after a restart

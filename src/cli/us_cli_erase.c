@@ -6,9 +6,10 @@
  *     lines --> a batch --> us_embed_erase()          (DIR)
  *                       --> POST /erase, with a key   (http://...)
  *
- * The batches of a service have one key, so all are of one erasure.  Of a
- * directory the records are erased at the end, and files that have them are
- * replaced by a snapshot.
+ * The batches of a service have one key, so all are of one erasure.  That of a
+ * router has parts, and a batch names those of the shards that it went to: the
+ * parts of all batches are its name (0.3_2.7).  Of a directory the records are
+ * erased at the end, and files that have them are replaced by a snapshot.
  */
 
 
@@ -27,19 +28,32 @@
 #define US_ERASE_LINES  1000          /* of a batch */
 #define US_ERASE_BYTES  (512 * 1024)
 
+/* shards of a cluster, see src/cluster/us_map.h */
+#define US_ERASE_PARTS  4096
+
+
+/* of an erasure: the shard is -1 if it is no router's */
+
+typedef struct {
+    int64_t          shard;
+    uint64_t         number;
+} us_erase_part_t;
+
 
 typedef struct us_erasing_s  us_erasing_t;
 
 struct us_erasing_s {
     const char      *site;
     const char      *reason;          /* or NULL: none */
-    const char      *lift;            /* a number, or NULL */
+    const char      *lift;            /* a number or a name, or NULL */
     int              list;
 
     const char      *store;
     us_client_t      client;          /* of a service: */
-    char             endpoint[sizeof("/erase?site=&reason=")
-                              + 3 * (US_LOOKUP_NAME + US_ERASURE_REASON)];
+    char             endpoint[US_CLIENT_ENDPOINT];
+    us_erase_part_t  parts[US_ERASE_PARTS];
+    size_t           nparts;
+    size_t           shown;           /* lines of the last answer */
     us_embed_t      *embed;           /* of a directory: */
     us_norm_t       *norm;
     us_norm_ws_t    *ws;
@@ -68,12 +82,15 @@ us_erase_number(const us_cli_option_t *o, void *value, const char *arg)
 {
     size_t  len;
 
-    len = strspn(arg, "0123456789");
+    /* a number; or a name of a router, which has one dot at least */
 
-    return len && len < 16 && arg[len] == '\0' && *arg != '0'
+    len = strspn(arg, strchr(arg, '.') ? "0123456789._" : "0123456789");
+
+    return len && len < (strchr(arg, '.') ? US_CLIENT_ENDPOINT - 8 : 16)
+           && arg[len] == '\0' && (*arg != '0' || arg[1] == '.')
            ? us_cli_text(o, value, arg)
-           : us_cli_fail("invalid --lift \"%.40s\"; the number of an erasure "
-                         "is expected", arg);
+           : us_cli_fail("invalid --lift \"%.40s\"; the number of an erasure, "
+                         "or its name at a router, is expected", arg);
 }
 
 
@@ -92,7 +109,8 @@ static const us_cli_option_t  us_erase_list[] = {
       us_erase_site, offsetof(us_erasing_t, site) },
     { 'r', "reason", "TEXT", "Keep this with the erasure.",
       us_erase_reason, offsetof(us_erasing_t, reason) },
-    { 'l', "lift", "NUMBER", "Lift an erasure: its URLs may be added again.",
+    { 'l', "lift", "NUMBER", "Lift an erasure: its URLs may be added again. "
+      "At a router it has a name (0.3_2.7).",
       us_erase_number, offsetof(us_erasing_t, lift) },
     { US_CLI_LONG, "list", NULL, "Print all erasures.",
       NULL, offsetof(us_erasing_t, list) },
@@ -118,16 +136,158 @@ us_erase_encode(char *p, const char *text)
 }
 
 
-/* prints what a service has answered; a line with # says the number */
+/* a part of the erasure, unless it is known; they are sorted */
+
+static void
+us_erase_part(us_erasing_t *e, int64_t shard, uint64_t number)
+{
+    size_t            i;
+    us_erase_part_t  *p;
+
+    for (i = e->nparts; i; i--) {
+        p = &e->parts[i - 1];
+
+        if (p->shard == shard && p->number == number) {
+            return;
+        }
+
+        if (p->shard < shard || (p->shard == shard && p->number < number)) {
+            break;
+        }
+    }
+
+    if (e->nparts < US_ERASE_PARTS) {
+        p = &e->parts[i];
+        memmove(p + 1, p, (e->nparts++ - i) * sizeof(us_erase_part_t));
+        *p = (us_erase_part_t) { shard, number };
+    }
+}
+
+
+/* a number, or SHARD.NUMBER with "_" between; "-": there is none */
+
+static void
+us_erase_name(us_erasing_t *e, const char *p)
+{
+    char      *end;
+    int64_t    shard;
+    uint64_t   number;
+
+    for ( ;; ) {
+        shard = -1;
+        number = strtoull(p, &end, 10);
+
+        if (*end == '.') {
+            shard = (int64_t) number;
+            number = strtoull(end + 1, &end, 10);
+        }
+
+        if (number) {
+            us_erase_part(e, shard, number);
+        }
+
+        if (*end != '_') {
+            return;
+        }
+
+        p = end + 1;
+    }
+}
+
+
+static void
+us_erase_show_name(us_erasing_t *e)
+{
+    size_t  i;
+
+    for (i = 0; i < e->nparts; i++) {
+        (void) fputs(i ? "_" : "# erasure=", stdout);
+
+        if (e->parts[i].shard != -1) {
+            printf("%" PRId64 ".", e->parts[i].shard);
+        }
+
+        printf("%" PRIu64, e->parts[i].number);
+    }
+
+    (void) fputs(e->nparts ? "\n" : "", stdout);
+}
+
+
+/* the value of a line with #, up to a space; NULL: it does not have it */
+
+static const char *
+us_erase_value(const us_str_t *line, const char *name, int *len)
+{
+    const char  *p;
+
+    p = memmem(line->data, line->len, name, strlen(name));
+
+    if (p == NULL) {
+        return NULL;
+    }
+
+    p += strlen(name);
+    *len = 0;
+
+    while (p + *len < (const char *) line->data + line->len && p[*len] != ' ') {
+        ++*len;
+    }
+
+    return p;
+}
+
+
+/*
+ * A line with #: the name of an erasure; or, of a list, where it goes on, which
+ * is the next endpoint.  A router also says which shards do not answer.
+ */
+
+static void
+us_erase_about(us_erasing_t *e, const us_str_t *line)
+{
+    int          len;
+    const char  *value;
+
+    value = us_erase_value(line, " erasure=", &len);
+
+    if (value) {
+        us_erase_name(e, value);
+    }
+
+    value = us_erase_value(line, " unavailable=", &len);
+
+    if (value && e->shown == 0) {
+        (void) us_cli_fail("shards that do not answer: %.*s", len, value);
+        e->code = US_CLI_REFUSED;
+    }
+
+    value = us_erase_value(line, " next=", &len);
+
+    if (value) {
+        (void) snprintf(e->endpoint, sizeof(e->endpoint),
+                        "/erase?summary=1&from=%.*s", len, value);
+    }
+
+    value = us_erase_value(line, " cursor=", &len);
+
+    if (value) {
+        (void) snprintf(e->endpoint, sizeof(e->endpoint),
+                        "/erase?cursor=%.*s", len, value);
+    }
+}
+
+
+/* prints what a service has answered */
 
 static void
 us_erase_print(us_erasing_t *e)
 {
     us_str_t        line, text;
     const uint8_t  *end, *tab;
-    const char     *number;
 
     text = (us_str_t) { e->client.len, e->client.reply };
+    e->shown = 0;
 
     while (text.len) {
         end = memchr(text.data, '\n', text.len);
@@ -137,10 +297,11 @@ us_erase_print(us_erasing_t *e)
         text.len -= line.len + (end != NULL);
 
         if (line.len && *line.data == '#') {
-            number = strstr((const char *) line.data, " erasure=");
-            e->number = number ? strtoull(number + 9, NULL, 10) : e->number;
+            us_erase_about(e, &line);
             continue;
         }
+
+        e->shown++;
 
         tab = memchr(line.data, '\t', line.len);
 
@@ -194,6 +355,23 @@ us_erase_once(us_erasing_t *e, const char *method)
     us_erase_print(e);
 
     return US_CLI_DONE;
+}
+
+
+/* the pages of a list, up to one that has none */
+
+static int
+us_erase_pages(us_erasing_t *e)
+{
+    int  rc;
+
+    (void) strcpy(e->endpoint, "/erase?summary=1");
+
+    do {
+        rc = us_erase_once(e, "GET");
+    } while (rc == US_CLI_DONE && e->shown);
+
+    return rc;
 }
 
 
@@ -471,7 +649,7 @@ us_erase_service(us_erasing_t *e, int n, char **args)
     }
 
     if (e->list) {
-        return us_erase_once(e, "GET");
+        return us_erase_pages(e);
     }
 
     p += sprintf(p, e->site ? "?site=" : "?");
@@ -486,9 +664,7 @@ us_erase_service(us_erasing_t *e, int n, char **args)
 
     code = us_erase_files(e, n, args);
 
-    if (e->number) {
-        printf("# erasure=%" PRIu64 "\n", e->number);
-    }
+    us_erase_show_name(e);
 
     return code;
 }
@@ -504,7 +680,10 @@ us_erase_directory(us_erasing_t *e, int n, char **args)
     code = us_erase_open(e);
 
     if (code == US_CLI_DONE && e->lift) {
-        number = strtoull(e->lift, NULL, 10);
+
+        /* a name is one of a router: there is none of such a number */
+
+        number = strchr(e->lift, '.') ? 0 : strtoull(e->lift, NULL, 10);
         rc = us_embed_erase_lift(e->embed, number);
         code = rc == -1 ? us_erase_failed(e) : US_CLI_DONE;
 
@@ -587,10 +766,10 @@ const us_cli_command_t  us_cli_erase = {
         "line: what is stored is deleted, and none of the URLs can be added "
         "any more, also if it was not stored. Prints a line for each: the id "
         "or \"-\", \"erased\" or what is wrong, and the line; then the number "
-        "of the erasure. --site and --list print a line for an erasure: "
-        "number, kind, state, entries of the list, deleted ids, when it was "
-        "begun, done and lifted (in seconds since 1970), reason, separated by "
-        "tabs.\n\n"
+        "of the erasure. --site and --list print a line for an erasure, and at "
+        "a router for each of its parts: number, kind, state, entries of the "
+        "list, deleted ids, when it was begun, done and lifted (in seconds "
+        "since 1970), where bytes may be left, reason, separated by tabs.\n\n"
         "STORE is a data directory, or http://HOST[:PORT][/PATH] of a running "
         "service (without TLS). A directory must have no owner. Its records of "
         "deleted URLs are overwritten, and its files are replaced by a "

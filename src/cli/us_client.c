@@ -374,9 +374,14 @@ us_client_try(us_client_t *c, const us_client_request_t *r, long *retry,
     int *connected)
 {
     int   fd, n, rc;
-    char  head[2048];
+    char  head[2048 + US_CLIENT_ENDPOINT];
 
     *retry = -1;
+
+    if (strlen(r->endpoint) > US_CLIENT_ENDPOINT) {
+        return us_client_fail(c, "%s: too long", r->endpoint);
+    }
+
     fd = us_client_connect(c);
 
     if (fd == -1) {

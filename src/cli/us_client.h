@@ -34,10 +34,15 @@ typedef struct {
 
 typedef struct {
     const char *method;
-    const char *endpoint;             /* after c->path; may be empty */
+    const char *endpoint;             /* after c->path; may be empty; at most
+                                         US_CLIENT_ENDPOINT bytes */
     const char *type;                 /* of body and answer */
     us_str_t    body;                 /* no data: none is sent */
 } us_client_request_t;
+
+
+/* as nginx reads lines of requests: large_client_header_buffers */
+#define US_CLIENT_ENDPOINT  (8 * 1024)
 
 
 /* whether the text is the address of a service, not a directory */
