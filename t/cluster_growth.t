@@ -9,7 +9,8 @@
 #
 # The record of all answers is checked: no URL has two ids, none is new twice,
 # no id is lost, and no URL is denied after the reply to an add of it; at the
-# end, every URL can be added.
+# end, every URL can be added.  One URL of 20 may be erased meanwhile, through
+# the router: after the reply it is not there, and does not come back.
 #
 #     US_GROWTH=500 prove t/cluster_growth.t      so many histories (1)
 #     US_SEED=7                                   the first one's seed
@@ -232,6 +233,16 @@ sub map_text
 }
 
 
+# may be erased
+
+sub erasable
+{
+    my ($url) = @_;
+
+    return $url =~ m{/(\d+)$} && $1 % 20 == 7;
+}
+
+
 sub url
 {
     my ($n) = @_;
@@ -277,6 +288,15 @@ sub client
 
         syswrite $out, join '', map { sprintf "%.6f %.6f %s %s %s %s\n",
             $began, $ended, $how, $batch[$_], @{ $answers[$_] } } 0 .. $#batch;
+
+        my @erased = grep { erasable($_) && rand() < .5 } @batch or next;
+
+        $began = time;
+        @answers = $split->erase(@erased);
+        $ended = time;
+
+        syswrite $out, join '', map { sprintf "%.6f %.6f erase %s %s %s\n",
+            $began, $ended, $erased[$_], @{ $answers[$_] } } 0 .. $#erased;
     }
 
     close $out;
@@ -290,7 +310,7 @@ sub check
 {
     my ($record, @urls) = @_;
 
-    my (%id, %new, %acked, %denied);
+    my (%id, %new, %acked, %denied, %there, %erased);
 
     open my $in, '<', $record or return "no record: $!";
 
@@ -299,7 +319,17 @@ sub check
 
         $sum{"$status by $how"}++;
 
+        return "$url is refused" if $status eq 'refused' && !erasable($url);
+
+        if ($how eq 'erase') {
+            $erased{$url} = $ended if $status eq 'erased'
+                && (!defined $erased{$url} || $ended < $erased{$url});
+            next;
+        }
+
         if ($status eq 'new' || $status eq 'seen') {
+            $there{$url} = $began
+                if !defined $there{$url} || $began > $there{$url};
             return "$url has the ids $id{$url} and $id"
                 if ($id{$url} //= $id) != $id;
             return "$url is new twice" if $status eq 'new' && $new{$url}++;
@@ -315,8 +345,13 @@ sub check
     }
 
     for my $url (keys %acked) {
-        return "$url is denied after an answer"
-            if defined $denied{$url} && $denied{$url} > $acked{$url};
+        return "$url is denied after an answer" if defined $denied{$url}
+            && $denied{$url} > $acked{$url} && !erasable($url);
+    }
+
+    for my $url (keys %erased) {
+        return "$url is there after it was erased" if defined $there{$url}
+            && $there{$url} > $erased{$url};
     }
 
     # at the end, all are added, and all ids are there
@@ -340,6 +375,9 @@ sub check
                 my ($status, $id) = @{ $answers[$i] };
                 my $url = $some[$i];
 
+                next if $status eq 'refused' && erasable($url);
+                return -2 if $status ne 'unavailable' && $erased{$url};
+
                 if ($id eq '-') {
                     push @left, $url;
                     next;
@@ -354,9 +392,10 @@ sub check
     });
 
     return 'at the end, an id is another one' if $all == -1;
+    return 'at the end, a URL that was erased is there' if $all == -2;
     return @left . " URLs cannot be added, $left[0]" if !$all;
 
-    for my $url (@urls) {
+    for my $url (grep { !erasable($_) } @urls) {
         my $r = $nodes[$id{$url} >> 40]->get('/url/' . $id{$url});
 
         return "the id $id{$url} is lost" if $r->{body} ne "$url\n";

@@ -10,6 +10,7 @@ package UrlStore::Splitter;
 #
 #     $split->router($port);
 #     $split->route($add, @urls);          through a router
+#     $split->erase(@urls);                the same
 #
 # ask() names its map in each request (Urlstore-Map).  A URL of a slot with
 # former owners is asked at the owner and at all of these.  Only if all of them
@@ -179,6 +180,14 @@ sub route
 }
 
 
+sub erase
+{
+    my ($self, @urls) = @_;
+
+    return _post($self->{router}, 'erase', \@urls);
+}
+
+
 # the same of a shard, by the map that this client has
 
 sub _named
@@ -202,10 +211,11 @@ sub _post
         join('', map { "$_\n" } @$urls), 'Content-Type' => 'text/plain',
         @headers);
 
-    return map { ['unavailable', '-'] } @$urls if !$r || $r->{status} != 200;
+    return map { ['unavailable', '-'] } @$urls
+        if !$r || $r->{status} !~ /^20[02]$/;
 
     return map { my ($id, $status) = split /\t/; [$status, $id] }
-        split /\n/, $r->{body};
+        grep { !/^#/ } split /\n/, $r->{body};
 }
 
 
