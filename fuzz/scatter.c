@@ -7,7 +7,8 @@
  *             ids; 2 and 3: columns of sites and times; 4 and 5: the map, 6 and
  *             7: the next one
  *     byte 1  bits 0 and 1: how many URLs, 1 to 4; by id, there is an id after
- *             them; 2: parts of one item; 3: the ends of replies are not read
+ *             them; 2: parts of one item; 3: the ends of replies are not read;
+ *             4: what byte 0 does by id is an erasure
  *     pieces  replies, a piece for each part, in the order of the lanes; no
  *             piece: no reply
  *
@@ -18,7 +19,9 @@
  *             URL of the slot of the item, or an id of the shard
  *   denied    an add goes to the owner of a slot with former owners if all have
  *             denied the URL by the same map, or one of them says it is due
- *   ends      two rounds are enough for a map, and then each item has an
+ *   erased    if all owners of the slot have said so, each of them was sent the
+ *             URL, or the id
+ *   ends      three rounds are enough for a map, and then each item has an
  *             answer to what was asked
  *   id        is one of the shard that answered
  *   moved     what is tried again by another map was added by no shard, and no
@@ -34,7 +37,7 @@
 
 
 #define FUZZ_ITEMS   6                /* a local one, 4 URLs, an id */
-#define FUZZ_ROUNDS  2
+#define FUZZ_ROUNDS  3
 
 #define FUZZ_ID      (((uint64_t) 1 << US_SHARD_SHIFT) + 7)
 
@@ -52,6 +55,7 @@ typedef struct {
     /* by item, of one map */
 
     unsigned         denied[FUZZ_ITEMS];
+    unsigned         erased[FUZZ_ITEMS];   /* a bit for each shard */
     unsigned         due[FUZZ_ITEMS];      /* a bit for each shard */
     unsigned         final[FUZZ_ITEMS];    /* an add, or a hit, or lost */
     uint64_t         ids[FUZZ_ITEMS];      /* that were sent */
@@ -197,7 +201,10 @@ sent(fuzz_t *f, const us_lane_t *lane, uint32_t i)
 
     law(item->stage != US_STAGE_LOCAL, "sent: to a shard");
 
-    if (f->s.action == US_SCATTER_BY_ID && !lane->ask) {
+    if (!lane->ask && (f->s.action == US_SCATTER_BY_ID
+                       || (f->s.action == US_SCATTER_ERASE
+                           && item->stage == US_STAGE_LAST)))
+    {
         (void) snprintf(id, sizeof(id), "%" PRIu64, item->id);
         law(us_str_compare(item->url, us_str_of(id)) == 0, "sent: an id");
         law(item->id >> US_SHARD_SHIFT == f->s.map->shards[lane->shard].number,
@@ -208,7 +215,7 @@ sent(fuzz_t *f, const us_lane_t *lane, uint32_t i)
 
     law(us_slot_of(f->s.map->key, item->url) == item->slot, "sent: the slot");
 
-    if (owners->nformer && !lane->ask) {
+    if (owners->nformer && !lane->ask && f->s.action != US_SCATTER_ERASE) {
         law(f->s.action == US_SCATTER_ADD, "sent: a look-up once more");
         law(f->due[i] >> lane->shard & 1
             || (f->denied[i] == owners->nformer + 1u
@@ -246,6 +253,7 @@ count(fuzz_t *f, const us_lane_t *lane, size_t at, size_t n, us_str_t reply)
         reply.len -= len;
 
         f->denied[item] += line.status == US_ANSWER_UNSEEN;
+        f->erased[item] |= (line.status == US_ANSWER_ERASED) << lane->shard;
         f->due[item] |= (line.status == US_ANSWER_DUE) << lane->shard;
         f->final[item] |= line.status == US_ANSWER_NEW
                           || line.status == US_ANSWER_SEEN
@@ -308,6 +316,7 @@ rounds(fuzz_t *f)
     unsigned   i;
 
     memset(f->denied, 0, sizeof(f->denied));
+    memset(f->erased, 0, sizeof(f->erased));
     memset(f->due, 0, sizeof(f->due));
     memset(f->final, 0, sizeof(f->final));
 
@@ -341,10 +350,15 @@ answers(const us_scatter_t *s, us_answer_t status)
         allowed |= FUZZ_ANSWERS | 1u << US_ANSWER_UNKNOWN
                    | 1u << US_ANSWER_DELETED;
 
+    } else if (s->action == US_SCATTER_ERASE) {
+        allowed |= 1u << US_ANSWER_ERASED | 1u << US_ANSWER_FULL
+                   | 1u << US_ANSWER_UNKNOWN | 1u << US_ANSWER_DELETED;
+
     } else {
         allowed |= 1u << US_ANSWER_SEEN | 1u << US_ANSWER_DUE;
         allowed |= s->action == US_SCATTER_SEEN ? 1u << US_ANSWER_UNSEEN
-                   : 1u << US_ANSWER_NEW | 1u << US_ANSWER_FULL;
+                   : 1u << US_ANSWER_NEW | 1u << US_ANSWER_FULL
+                     | 1u << US_ANSWER_REFUSED;
     }
 
     return allowed >> status & 1;
@@ -372,6 +386,24 @@ ends(const us_scatter_t *s, const us_scatter_item_t *item)
 }
 
 
+/* a bit for each owner of the item's slot, former ones included */
+
+static unsigned
+owners_of(const us_scatter_t *s, const us_scatter_item_t *item)
+{
+    unsigned            i, bits;
+    const us_owners_t  *owners;
+
+    owners = &s->map->slots[item->slot];
+
+    for (i = 0, bits = 1u << owners->owner; i < owners->nformer; i++) {
+        bits |= 1u << owners->former[i];
+    }
+
+    return bits;
+}
+
+
 /* the items that data asks for, of which the first is the router's */
 
 static void
@@ -381,14 +413,16 @@ begin(fuzz_t *f, const uint8_t *data)
     unsigned             i;
     us_scatter_action_t  action;
 
-    action = data[0] & 2 ? US_SCATTER_BY_ID
+    action = data[0] & 2 ? data[1] & 16 ? US_SCATTER_ERASE : US_SCATTER_BY_ID
              : data[0] & 1 ? US_SCATTER_SEEN : US_SCATTER_ADD;
 
     law(us_scatter_init(&f->s, fuzz_maps[data[0] >> 4 & 3], action) == 0,
         "memory");
 
-    f->s.lists = (data[0] & 3) == 3;
-    f->s.answers = FUZZ_ANSWERS;
+    f->s.lists = action == US_SCATTER_BY_ID && (data[0] & 1);
+    f->s.answers = action == US_SCATTER_ERASE
+                   ? 1 << US_ANSWER_ERASED | 1 << US_ANSWER_FULL
+                   : FUZZ_ANSWERS;
     f->s.columns.sites = data[0] >> 2 & 1;
     f->s.columns.times = data[0] >> 3 & 1;
     f->limit = data[1] & 4 ? 1 : 1 << 20;
@@ -401,7 +435,7 @@ begin(fuzz_t *f, const uint8_t *data)
         law(us_scatter_url(&f->s, us_str_of(url)) == 0, "memory");
     }
 
-    if (action == US_SCATTER_BY_ID) {
+    if (action == US_SCATTER_BY_ID || action == US_SCATTER_ERASE) {
         law(us_scatter_id(&f->s, FUZZ_ID) == 0, "memory");
     }
 }
@@ -433,6 +467,11 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                 && f.s.items[i].moved && !f.s.items[i].lost;
         law(!again || !f.final[i], "moved");
         moved += again;
+    }
+
+    for (i = 1; i < f.s.n; i++) {
+        law(f.s.items[i].status != US_ANSWER_ERASED || f.s.items[i].by_id
+            || f.erased[i] == owners_of(&f.s, &f.s.items[i]), "erased");
     }
 
     law(us_scatter_moved(&f.s) == moved, "moved: how many");

@@ -35,8 +35,9 @@ FUZZ_MAX_map   := 2048
 fuzz_obj      = $(patsubst src/%.c,$(B)/fuzz/obj/%.o,$(1))
 FUZZ_URL     := fuzz/laws.c $(call fuzz_obj,$(wildcard src/url/*.c))
 FUZZ_INPUT   := $(call fuzz_obj,$(wildcard src/input/*.c)) fuzz/pieces.h
-FUZZ_MAP     := $(call fuzz_obj,$(wildcard src/cluster/*.c \
-                src/input/us_json*.c) src/us_text.c src/us_hash.c)
+FUZZ_MAP     := $(call fuzz_obj,$(wildcard src/cluster/*.c src/url/*.c \
+                src/input/us_json*.c) src/us_text.c src/us_hash.c \
+                src/us_words.c)
 
 $(B)/fuzz/obj/%.o: src/%.c | $(B)/.deps-fuzz
 	@mkdir -p $(@D)
