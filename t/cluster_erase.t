@@ -127,6 +127,26 @@ like($r->{body}, qr/^# erased=0 unknown=1 deleted=0 errors=1 erasure=- /m,
 is($r->{headers}{location}, undef, '  which would be somewhere');
 
 
+# one request, of more than a shard is sent at once: one erasure of it
+
+my @by;
+
+for (1 .. 30000) {
+    my $key = "many.test/$_";
+    my $slot = Compress::Zlib::crc32($key) >> 20;
+
+    push @{ $by[(grep { $slot >= int(4096 * $_ / 3) } 0 .. 2)[-1]] },
+        "http://$key";
+}
+
+$r = $t->post('/erase?brief=1', join('', map { "$_\n" } @{ $by[0] }[0 .. 8999],
+    $by[2][0]), @text);
+is(() = $r->{body} =~ /^-\terased$/mg, 9001, 'many');
+my ($many) = $r->{body} =~ / erasure=(\S+) /;
+is($many =~ s/\.\d+//gr, '0_2', '  one erasure of each shard');
+is($t->get("/erase/$many")->json->{listed}, 9001, '  of all of them');
+
+
 # --- one id
 
 my $one = $of[1][2];
@@ -285,15 +305,6 @@ like($t->post('/add', "$live[0]\n", @text)->{body}, qr/\tnew\t/,
 # --- the command: the parts of all batches are one erasure
 
 my $at = 'http://127.0.0.1:' . $t->port;
-my @by;
-
-for (1 .. 6000) {
-    my $key = "command.test/$_";
-    my $slot = Compress::Zlib::crc32($key) >> 20;
-
-    push @{ $by[(grep { $slot >= int(4096 * $_ / 3) } 0 .. 2)[-1]] },
-        "http://$key";
-}
 
 sub erase
 {
@@ -319,7 +330,7 @@ is(erase('', '--lift', $by_command, $at), 0, '  lifted');
 is($t->get("/erase/$by_command")->json->{state}, 'lifted', '  it is');
 like(erase('', '--lift', '0.9999', $at), qr/no erasure 0\.9999.*\n1\z/,
     '  none');
-like(erase('', '--site', 'command.test', $at),
+like(erase('', '--site', 'many.test', $at),
     qr/\A(0\.\d+)_(1\.\d+)_(2\.\d+)\tsite\tdone\t.*
        \n\1\tsite\t.*\n\2\tsite\t.*\n\3\tsite\t.*\n0\z/x, '  a site');
 is(join(' ', erase('', '--list', $at) =~ /^(\d+\.\d+)\t/mg),
