@@ -53,7 +53,7 @@ test-route-short: test-programs
 FAULT_DISK    := $(B)/faults/disk.so
 FAULT_CLOCK   := $(B)/faults/clock.so
 TEST_PROGRAMS  = $(B)/urlstore $(MODULE) $(B)/bench/engine $(B)/bench/sets $(B)/generate $(B)/laws $(B)/builtin \
-                 $(B)/traces/traces $(B)/traces/left \
+                 $(B)/traces/traces $(B)/traces/left $(B)/traces/ops \
                  $(FAULT_DISK) $(FAULT_CLOCK) $(FAULT_MODULE) \
                  $(if $(LIBPQ),$(B)/postgres/log)
 
@@ -88,6 +88,9 @@ $(B)/traces/traces: t/traces/traces.c | $(B)/.deps-build
 
 $(B)/traces/left: t/traces/left.c $(B)/libus.a
 	$(call program,$(OPT) -z now)
+
+$(B)/traces/ops: t/traces/ops.c $(B)/libus.a
+	$(call program,$(OPT))
 
 $(B)/laws: fuzz/corpus.c fuzz/laws.c $(B)/libus.a
 	$(call program,$(OPT))

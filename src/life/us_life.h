@@ -168,6 +168,7 @@ typedef struct {
     uint64_t          scrub;          /* ms; 0: never */
     uint64_t          segment;        /* bytes; 0: US_SEGMENT_SIZE */
     uint64_t          zone;           /* SIZE, for messages; 0: the store's */
+    uint64_t          erase_within;   /* ms: bytes of erased URLs go */
     const us_primary_t  *follow;      /* of a replica; NULL: it is none */
     const us_replicate_conf_t  *replicate;  /* NULL: it is not replicated */
     const struct us_norm_s  *norm;    /* the zone's; NULL: without exceptions

@@ -364,6 +364,12 @@ us_life_left(const us_life_t *l, const us_erasure_info_t *e)
         left |= US_LEFT_FILES;
     }
 
+    if (l->conf.replicate
+        && (e->gone == 0 || us_acquire(&l->sh->replicate.erased) < e->gone))
+    {
+        left |= US_LEFT_LOG;
+    }
+
     return left;
 }
 

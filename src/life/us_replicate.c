@@ -97,6 +97,8 @@ us_replicate_emptied(us_follow_t *f)
 {
     us_release(&f->life->sh->deleted_lsn, 0);
     us_release(&f->life->sh->replicate.astray, 0);
+    us_release(&f->life->sh->replicate.erased, 0);
+    us_release(&f->life->sh->replicate.erased_next, 0);
 
     return 0;
 }
@@ -637,6 +639,10 @@ us_replicate_write_job(us_job_t *job)
     do {
         us_replog_ends(&l->sh->replicate.place, &ends);
         us_store_ops(l->store, ends.sure.next, pieces);
+
+        /* what was published by then is known */
+
+        r->appender.cut = us_store_erased_lsn(l->store);
         rc = us_appender_step(&r->appender, pieces);
 
         /* also what a killed process had confirmed */

@@ -6,6 +6,7 @@
 #include "us_job.h"
 #include "../journal/us_dir.h"
 #include "../replog/us_rebase.h"
+#include "../store/us_erasures.h"
 #include "../store/us_ring.h"
 #include "../store/us_shard.h"
 #include "../us_clock.h"
@@ -27,6 +28,8 @@
 #define US_BASE_GRACE  1000           /* ms before rows are removed */
 #define US_BASE_KEEP   (16 * 1024 * 1024)     /* bytes of rows that stay, and */
 #define US_BASE_SHARE  4              /* at most this part of the base */
+#define US_BASE_TIMES  2              /* bases within erase_within=, at most */
+#define US_BASE_RETRY  60000          /* ms after a failure, for erasures */
 
 
 /* a base in the making */
@@ -35,6 +38,8 @@ typedef struct {
     us_life_t        *life;
     us_store_t       *store;          /* NULL: of a directory */
     us_rebase_t       rebase;
+    uint64_t          gone;           /* LSN: erased records were gone by it */
+    unsigned          copied:1;       /* the base in force is a directory's */
 } us_maker_t;
 
 
@@ -102,6 +107,7 @@ us_base_failed(us_job_t *job, const char *why)
 
     (void) snprintf(sh->rebase_why, sizeof(sh->rebase_why), "%s", why);
 
+    us_release(&sh->erased_next, us_job_now(l) + US_BASE_RETRY);
     us_share_count(&sh->rebases_failed, 1);
     us_release(&sh->rebase, 0);
 }
@@ -206,19 +212,16 @@ us_base_out(void *data, const uint8_t *p, size_t len)
 }
 
 
-/* of a primary; 0: in force */
+/* of a primary */
 
 static int
-us_base_make(us_maker_t *b, uint64_t *lsn)
+us_base_start(us_maker_t *b)
 {
-    uint64_t           until, end;
-    us_rebase_t       *rb;
-    us_replog_ends_t   ends;
+    us_replog_ends_t  ends;
 
     us_replog_ends(&b->life->sh->replicate.place, &ends);
 
-    rb = &b->rebase;
-    rb->term = ends.sure.term;
+    b->rebase.term = ends.sure.term;
     b->store = us_store_open(b->life->mem, &b->life->lock);
 
     if (b->store == NULL || us_store_map_stale(b->store)) {
@@ -228,6 +231,66 @@ us_base_make(us_maker_t *b, uint64_t *lsn)
         return -1;
     }
 
+    b->gone = us_store_erased_lsn(b->store);
+
+    return 0;
+}
+
+
+static int
+us_base_first(void *data, const us_replog_row_t *row, const uint8_t *p,
+    size_t len)
+{
+    us_replog_row_t *to = data;
+
+    (void) p;
+    (void) len;
+
+    *to = *row;
+
+    return 0;
+}
+
+
+/*
+ * Whether the base in force was made since erased records were gone, maybe by a
+ * process that was killed then: 1; 0; or -1.  No row begins before that LSN
+ * then, so that a node which has just become the primary sees it.  A base that
+ * is the copy of a directory, by no term, may have what its journal had.
+ */
+
+static int
+us_base_since(us_maker_t *b)
+{
+    us_replog_t      *log;
+    us_replog_row_t   row;
+
+    log = b->rebase.log;
+
+    if (log->ops->row(log, US_REPLOG_BASE, us_base_first, &row)
+        != US_REPLOG_OK)
+    {
+        (void) snprintf(b->rebase.error, sizeof(b->rebase.error), "%s",
+                        log->error);
+        return -1;
+    }
+
+    b->copied = row.term == 0;
+
+    return row.next >= b->gone && !b->copied;
+}
+
+
+/* 0: in force */
+
+static int
+us_base_make(us_maker_t *b, uint64_t *lsn)
+{
+    uint64_t      until, end;
+    us_rebase_t  *rb;
+
+    rb = &b->rebase;
+
     if (us_store_dump(b->store, us_base_out, b, lsn) != 0) {
         return -1;
     }
@@ -236,6 +299,15 @@ us_base_make(us_maker_t *b, uint64_t *lsn)
 
     rb->keep = rb->bytes / US_BASE_SHARE < US_BASE_KEEP
                ? rb->bytes / US_BASE_SHARE : US_BASE_KEEP;
+
+    /* a row begins at b->gone (us_appender_t.cut): none before it stays */
+
+    if (b->copied) {
+        rb->keep = 0;
+
+    } else if (b->gone && b->gone < *lsn && *lsn - b->gone <= rb->keep) {
+        rb->keep = *lsn - b->gone - 1;
+    }
 
     if (us_rebase_end(rb, *lsn, until) == -1) {
         return -1;
@@ -258,14 +330,17 @@ us_base_make(us_maker_t *b, uint64_t *lsn)
 }
 
 
-/* what it has replaced is removed then: if that fails, by the next base */
+/*
+ * What the base in force has replaced is removed.  If that fails, it is when
+ * the next base is made, or soon, if there are erasures.
+ */
 
 static void
-us_base_done(us_job_t *job, us_maker_t *b, uint64_t lsn, uint64_t ms)
+us_base_trim(us_job_t *job, us_maker_t *b)
 {
+    uint64_t               next;
     us_life_t             *l;
     us_rebase_t            trim;
-    us_replog_head_t       head;
     us_share_replicate_t  *sh;
 
     l = job->life;
@@ -282,14 +357,37 @@ us_base_done(us_job_t *job, us_maker_t *b, uint64_t lsn, uint64_t ms)
     if (us_rebase_trim(&trim) == -1) {
         us_job_say(job, US_SAY_WARN, "a new base is in force, but not all that "
                    "it has replaced was removed from the log: %s", trim.error);
+        next = us_job_stopping(l) ? 0 : US_BASE_RETRY;
+
+    } else {
+        us_share_raise(&sh->erased, b->gone);
+        next = l->conf.erase_within / US_BASE_TIMES;
     }
+
+    us_release(&sh->erased_next, us_job_now(l) + next);
+}
+
+
+static void
+us_base_done(us_job_t *job, us_maker_t *b, uint64_t lsn, uint64_t ms)
+{
+    us_life_t             *l;
+    us_replog_t           *log;
+    us_replog_head_t       head;
+    us_share_replicate_t  *sh;
+
+    l = job->life;
+    sh = &l->sh->replicate;
+    log = b->rebase.log;
+
+    us_base_trim(job, b);
 
     us_job_say(job, US_SAY_NOTICE, "a new base of the log: LSN %llu, %llu "
                "bytes in %u parts, in %llu ms", (unsigned long long) lsn,
                (unsigned long long) b->rebase.bytes, b->rebase.parts,
                (unsigned long long) ms);
 
-    if (trim.log->ops->head(trim.log, &head) == US_REPLOG_OK) {
+    if (log->ops->head(log, &head) == US_REPLOG_OK) {
         us_release(&sh->base, head.base);
     }
 
@@ -311,9 +409,19 @@ us_base_free(us_maker_t *b)
 }
 
 
+/* by command */
+
+static int
+us_base_wanted(const us_life_t *l)
+{
+    return us_clock_boottime() < us_acquire(&l->sh->replicate.rebase);
+}
+
+
 static void
 us_base_job(us_job_t *job)
 {
+    int                         rc, wanted;
     uint64_t                    lsn, start;
     us_maker_t                  b;
     us_life_t                  *l;
@@ -322,6 +430,7 @@ us_base_job(us_job_t *job)
     const us_replicate_conf_t  *conf;
 
     l = job->life;
+    wanted = us_base_wanted(l);
     conf = l->conf.replicate;
     start = us_job_now(l);
 
@@ -335,7 +444,15 @@ us_base_job(us_job_t *job)
         return;
     }
 
-    if (us_base_begin(&b, l, log) == 0 && us_base_make(&b, &lsn) == 0) {
+    /* for erasures only: 1, if there is nothing to do but to trim */
+
+    rc = us_base_begin(&b, l, log) == -1 || us_base_start(&b) == -1 ? -1
+         : wanted ? 0 : us_base_since(&b);
+
+    if (rc == 1) {
+        us_base_trim(job, &b);
+
+    } else if (rc == 0 && us_base_make(&b, &lsn) == 0) {
         us_base_done(job, &b, lsn, us_job_now(l) - start);
 
     } else {
@@ -347,11 +464,26 @@ us_base_job(us_job_t *job)
 }
 
 
+/* whether the log has what was erased, and a base without it may be made */
+
+static int
+us_base_due(const us_life_t *l)
+{
+    const us_share_replicate_t  *sh;
+
+    sh = &l->sh->replicate;
+
+    return us_store_erased_lsn(l->store) > us_acquire(&sh->erased)
+           && us_job_now(l) >= us_acquire(&sh->erased_next)
+           && !us_share_stalled(l->sh, US_ROLE_WRITER)
+           && !us_store_map_stale(l->store);
+}
+
+
 void
 us_replicate_rebase(us_life_t *l)
 {
-    if (us_clock_boottime() < us_acquire(&l->sh->replicate.rebase)
-        && !l->jobs[US_ROLE_BASE].active)
+    if (!l->jobs[US_ROLE_BASE].active && (us_base_wanted(l) || us_base_due(l)))
     {
         (void) us_job_start(l, US_ROLE_BASE, us_base_job, NULL);
     }

@@ -3,8 +3,8 @@
  * The base of a replicated log: the store as of an LSN, from which a node that
  * has nothing begins (replog/us_rebase.h).
  *
- *     a primary, by command      its store -- dump ----> parts
- *     base=DIR, no log yet       a directory -- read --> parts
+ *     a primary: command, erasure   its store -- dump ----> parts
+ *     base=DIR, no log yet          a directory -- read --> parts
  *
  * Both are jobs in a thread, with a connection of their own, and hold one part
  * in memory.  The image of the index is left out of a base: it has the key of
@@ -13,6 +13,13 @@
  * A primary goes on meanwhile.  Its base is put in force when the log has
  * confirmed all that it may depend on.  If the process is killed, another one
  * begins anew as long as somebody waits for it.
+ *
+ * When records of erased URLs are gone (us_store_erased_lsn()), the rows below
+ * that LSN still have them, and so has the base.  A primary makes another base
+ * by itself, at most US_BASE_TIMES within erase_within=, and keeps no row from
+ * before.  The log has none of them when all that was replaced is removed.  The
+ * rows begin at that LSN then, or later, by which the next primary knows that
+ * only the removal may be left to do.
  *
  * A log that is made of a directory has settings with "base NODE" and the term
  * 0 until its base is in force.  Other nodes wait for that, whatever becomes of

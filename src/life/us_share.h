@@ -156,6 +156,9 @@ typedef struct {
     uint64_t          base_lsn;       /* of the one that this node made last */
     uint64_t          base_bytes;
     char              rebase_why[US_REPLOG_ERROR];  /* that none was made */
+    uint64_t          erased;         /* an LSN: the log has nothing from before
+                                         it but a base that is as of later */
+    uint64_t          erased_next;    /* ms: not before */
 
     /* counters */
     uint64_t          rows;           /* appended and confirmed */

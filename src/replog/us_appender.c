@@ -233,7 +233,10 @@ us_appender_copy(us_appender_t *p, uint64_t skip, size_t len)
     uint8_t  *buf;
 
     if (len > p->buf_size) {
-        buf = realloc(p->buf, len);
+
+        /* cleared: it is kept, and malloc() gives what others left */
+
+        buf = calloc(1, len);
 
         if (buf == NULL) {
             (void) snprintf(p->error, sizeof(p->error), "no memory for %zu "
@@ -241,6 +244,7 @@ us_appender_copy(us_appender_t *p, uint64_t skip, size_t len)
             return -1;
         }
 
+        free(p->buf);
         p->buf = buf;
         p->buf_size = len;
     }
@@ -415,12 +419,19 @@ us_appender_done(us_appender_t *p, us_replog_rc_t rc, us_replog_ends_t *ends,
 /* the bytes of the next row into buf; returns how many, 0: there are none */
 
 static ssize_t
-us_appender_fill(us_appender_t *p, uint64_t skip, uint64_t *ids)
+us_appender_fill(us_appender_t *p, const us_replog_ends_t *ends, uint64_t *ids)
 {
-    size_t   len, left;
-    ssize_t  n;
+    size_t    len, left;
+    ssize_t   n;
+    uint64_t  skip;
 
+    skip = ends->last.next - ends->sure.next;
     left = us_appender_left(p, skip);
+
+    if (p->cut > ends->last.next && p->cut - ends->last.next < left) {
+        left = p->cut - ends->last.next;
+    }
+
     len = left < US_REPLOG_BLOCK ? left : US_REPLOG_BLOCK;
 
     while (len) {
@@ -474,7 +485,7 @@ us_appender_step(us_appender_t *p, const us_str_t pieces[2])
     }
 
     skip = ends.last.next - ends.sure.next;
-    n = us_appender_fill(p, skip, &ids);
+    n = us_appender_fill(p, &ends, &ids);
 
     if (n == -1) {
         return US_APPENDER_AGAIN;
@@ -502,6 +513,10 @@ us_appender_step(us_appender_t *p, const us_str_t pieces[2])
 
     rc = p->log->ops->append(p->log, &ends.last, &row, p->buf, n,
                              ends.sure.next);
+
+    /* it is kept, and a model has texts of URLs */
+
+    explicit_bzero(p->buf, n);
 
     return us_appender_done(p, rc, &ends, &row, ids, sent);
 }

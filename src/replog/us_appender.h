@@ -84,6 +84,8 @@ typedef struct {
     us_replog_follows_pt  follows;
     uint64_t          (*now)(void *data);       /* ms, CLOCK_BOOTTIME */
     void               *data;
+    uint64_t            cut;          /* LSN of an operation that begins a row;
+                                         or 0 */
 
     unsigned            known:1;      /* no row follows `last`, as far as this
                                          process knows */

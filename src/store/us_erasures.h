@@ -44,6 +44,7 @@ extern "C" {
 #define US_LEFT_MEMORY   1            /* in the zone */
 #define US_LEFT_WORKERS  2            /* in private memory of processes */
 #define US_LEFT_FILES    4            /* in the directory */
+#define US_LEFT_LOG      8            /* in the replicated log */
 
 
 typedef enum {

@@ -9,6 +9,7 @@ package UrlStore::Postgres;
 #     $a->conninfo                 of the role urlstore, by TCP
 #     $a->conninfo(port => 1, hosts => [ $a, $b ])    a proxy; several
 #     $a->sql('SELECT 1')          as superuser: the rows, columns by "|"
+#     $a->dump                     the data of the tables
 #     my $held = $a->hold($sql)    a transaction, undone by $held->end
 #     $a->stop('immediate')        or fast, or kill (SIGKILL to all of it)
 #     $a->pause, $a->resume        SIGSTOP to all its processes
@@ -368,6 +369,17 @@ sub sql
     chomp $out;
 
     return $out;
+}
+
+
+# what pg_dump has of the tables
+
+sub dump
+{
+    my ($self) = @_;
+
+    return _run(bin() . '/pg_dump', '-a', '-t', 'urlstore_*', '-d',
+        $self->_admin);
 }
 
 
