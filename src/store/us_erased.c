@@ -455,11 +455,16 @@ us_erased_enter_locked(us_arena_t *a, us_erased_hash_t h, int journal)
 int
 us_erased_replay_table(us_arena_t *a, uint64_t bits)
 {
-    if (bits < a->chunk_shift - US_ERASED_SHIFT
-        || bits >= 64 - US_ERASED_SHIFT)
-    {
+    uint64_t  least;
+
+    if (bits >= 64 - US_ERASED_SHIFT) {
         return US_REPLAY_DAMAGED;
     }
+
+    /* the store that was dumped may have had smaller chunks */
+
+    least = a->chunk_shift - US_ERASED_SHIFT;
+    bits = bits > least ? bits : least;
 
     if (a->head->erased_bits == 0 && us_erased_fits(a, bits)) {
         us_erased_table_locked(a, bits);

@@ -1387,8 +1387,9 @@ test_damage(void **state)
     assert_int_equal(apply_op(s, US_OP_ERASED_ID, 0, "\1\1", 2), 0);
     assert_int_equal(info(s, 1).deleted, 1);
 
-    assert_int_equal(apply_op(s, US_OP_ERASED_TABLE, 1, "", 0),
-                     US_REPLAY_DAMAGED);
+    /* the store that was dumped had smaller chunks */
+
+    assert_int_equal(apply_op(s, US_OP_ERASED_TABLE, 1, "", 0), 0);
     assert_int_equal(apply_op(s, US_OP_ERASED_TABLE, 63, "", 0),
                      US_REPLAY_DAMAGED);
     assert_int_equal(apply_op(s, US_OP_ERASED_TABLE, 12, "", 0), 0);
