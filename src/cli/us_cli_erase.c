@@ -16,10 +16,13 @@
 #include "us_cli_data.h"
 #include "us_client.h"
 #include "us_files.h"
+#include "../api/us_audit.h"
 #include "../api/us_list.h"
+#include "../journal/us_dir.h"
 #include "../life/us_embed.h"
 #include "../store/us_shard.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -522,10 +525,39 @@ us_erase_show(us_erasing_t *e, uint64_t number)
 
     if (us_store_erasure(us_embed_store(e->embed), number, &info)) {
         (void) fwrite(line, us_list_erasure(line, US_FORMAT_TEXT, &info,
-                                      info.gone ? 0 : US_LEFT_FILES,
+                                      us_embed_left(e->embed, &info),
                                       us_string(""))
                             - line, 1, stdout);
     }
+}
+
+
+/* the line of the audit; 0, or -1 with errno */
+
+static int
+us_erase_audit(us_erasing_t *e, uint64_t number)
+{
+    int                dirfd, rc;
+    us_audit_t         audit;
+    us_erasure_info_t  info;
+
+    if (!us_store_erasure(us_embed_store(e->embed), number, &info)) {
+        return 0;
+    }
+
+    dirfd = open(e->store, O_RDONLY|O_DIRECTORY|O_CLOEXEC);
+    rc = dirfd == -1 ? -1 : us_audit_open(&audit, dirfd);
+
+    if (rc == 0) {
+        rc = us_audit_add(&audit, &info, us_embed_left(e->embed, &info));
+        us_audit_close(&audit);
+    }
+
+    if (dirfd != -1) {
+        (void) close(dirfd);
+    }
+
+    return rc;
 }
 
 
@@ -677,6 +709,7 @@ us_erase_directory(us_erasing_t *e, int n, char **args)
     char      error[US_EMBED_ERROR];
     uint64_t  number;
 
+    number = 0;
     code = us_erase_open(e);
 
     if (code == US_CLI_DONE && e->lift) {
@@ -700,19 +733,27 @@ us_erase_directory(us_erasing_t *e, int n, char **args)
             us_erase_show(e, number);
         }
 
+        number = 0;
+
     } else if (code == US_CLI_DONE) {
         code = e->site ? us_erase_site_of(e) : us_erase_files(e, n, args);
+        number = e->number;
 
-        if (e->number && us_embed_erase_end(e->embed, e->number) == -1) {
+        if (number && us_embed_erase_end(e->embed, number) == -1) {
             code = us_erase_failed(e);
         }
 
-        if (e->number && e->site) {
-            us_erase_show(e, e->number);
+        if (number && e->site) {
+            us_erase_show(e, number);
 
-        } else if (e->number) {
-            printf("# erasure=%" PRIu64 "\n", e->number);
+        } else if (number) {
+            printf("# erasure=%" PRIu64 "\n", number);
         }
+    }
+
+    if (number && us_erase_audit(e, number) == -1) {
+        code = us_cli_failed(e->store, "\"" US_DIR_AUDIT "\" could not be "
+                             "written");
     }
 
     if (e->embed && us_embed_close(e->embed, error) == -1) {

@@ -18,6 +18,7 @@
 
 
 #include "ngx_http_urlstore_cluster.h"
+#include "../journal/us_dir.h"
 #include "../us_clock.h"
 
 #include <pthread.h>
@@ -30,6 +31,9 @@
 #define NGX_HTTP_URLSTORE_SWEEP_FULL  10
 
 #define NGX_HTTP_URLSTORE_TICK   1000     /* ms, of a zone without a disk */
+
+/* ms after a failure */
+#define NGX_HTTP_URLSTORE_AUDIT_AGAIN  (60 * 1000)
 #define NGX_HTTP_URLSTORE_CLOSE  3000     /* ms, at the master's end */
 
 /* a time of day that has moved by so many seconds has not been slewed */
@@ -506,6 +510,41 @@ ngx_http_urlstore_sweep(ngx_http_urlstore_zone_t *zone)
 }
 
 
+/*
+ * Of all processes that serve the zone, one has the file, and the next one when
+ * that has ended.
+ */
+
+static void
+ngx_http_urlstore_audit(ngx_http_urlstore_zone_t *zone)
+{
+    ngx_msec_t  wait;
+
+    if (zone->life.conf.path == NULL
+        || (ngx_msec_int_t) (ngx_current_msec - zone->audit_next) < 0
+        || us_store_erasures(zone->store) == 0)
+    {
+        return;
+    }
+
+    wait = NGX_HTTP_URLSTORE_TICK;
+
+    if ((zone->audit.fd == -1
+         && us_audit_open(&zone->audit, zone->life.dirfd) == -1)
+        || us_audit_look(&zone->audit, &zone->life) == -1)
+    {
+        if (ngx_errno != NGX_EAGAIN) {
+            ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, ngx_errno,
+                          "urlstore_zone \"%V\": \"" US_DIR_AUDIT "\" could "
+                          "not be written", &zone->name);
+            wait = NGX_HTTP_URLSTORE_AUDIT_AGAIN;
+        }
+    }
+
+    zone->audit_next = ngx_current_msec + wait;
+}
+
+
 static void
 ngx_http_urlstore_tick(ngx_event_t *ev)
 {
@@ -534,6 +573,7 @@ ngx_http_urlstore_tick(ngx_event_t *ev)
     ngx_http_urlstore_clock(zone);
     ngx_http_urlstore_sweep(zone);
     zone->kind->wipe(zone);
+    ngx_http_urlstore_audit(zone);
 
     /* a worker that left its loop would wait for its thread in another one */
 
@@ -554,6 +594,7 @@ ngx_http_urlstore_tick(ngx_event_t *ev)
 ngx_int_t
 ngx_http_urlstore_zone_open(ngx_http_urlstore_zone_t *zone, ngx_log_t *log)
 {
+    zone->audit.fd = -1;
     zone->tally = &zone->sh->tallies[ngx_worker % US_TALLIES];
     zone->ws = us_norm_ws_create(zone->norm);
 
@@ -614,6 +655,7 @@ ngx_http_urlstore_zone_close(ngx_http_urlstore_zone_t *zone)
 
     if (zone->store) {
         ngx_http_urlstore_sweep_exit(zone);
+        us_audit_close(&zone->audit);
         us_life_stop(&zone->life);
         zone->store = NULL;
     }

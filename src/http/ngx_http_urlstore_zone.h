@@ -27,6 +27,7 @@
 #include "../store/us_erasures.h"
 #include "../store/us_store.h"
 #include "../cluster/us_map.h"
+#include "../api/us_audit.h"
 #include "../life/us_life.h"
 #include "../life/us_trainer.h"
 #include "../journal/us_ship.h"
@@ -132,6 +133,9 @@ struct ngx_http_urlstore_zone_s {
     uint64_t                        wiping;   /* LSN: once, and */
     uint64_t                        wiped;    /* twice */
     ngx_msec_t                      wipe_next;
+
+    us_audit_t                      audit;    /* fd -1: not open */
+    ngx_msec_t                      audit_next;
     uint64_t                        wipe_generation;
 
     ngx_thread_task_t              *tasks[US_ROLES];

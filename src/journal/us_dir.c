@@ -172,7 +172,8 @@ us_dir_ours(const char *name)
     uint64_t           lsn;
 
     static const char  *names[] = { US_MANIFEST_NAME, US_WATERMARK_NAME,
-                                    US_DIR_LOCK, US_DIR_READERS, "snapshot" };
+                                    US_DIR_LOCK, US_DIR_READERS, US_DIR_AUDIT,
+                                    "snapshot" };
 
     if (strncmp(name, ".nfs", 4) == 0) {
         return 1;

@@ -21,6 +21,7 @@
 #define US_DIR_LOCK     "lock"
 #define US_DIR_READERS  "readers"
 #define US_DIR_MOVING   "lost-moving"
+#define US_DIR_AUDIT    "erasures.log"    /* api/us_audit.h */
 
 
 typedef struct {

@@ -626,7 +626,27 @@ us_embed_erase_end(us_embed_t *e, uint64_t number)
 
     us_store_sweep_end(e->life.store, &sweep);
 
+    if (rc == 0) {
+        rc = us_embed_sync(e);
+    }
+
+    if (rc == 0) {
+        us_keep(&e->life);
+        us_erased_look(&e->life);
+    }
+
     return rc;
+}
+
+
+unsigned
+us_embed_left(us_embed_t *e, const us_erasure_info_t *erasure)
+{
+    if (us_erased_wanted(&e->life, e->life.store)) {
+        us_erased_look(&e->life);
+    }
+
+    return us_life_left(&e->life, erasure) & ~(unsigned) US_LEFT_WORKERS;
 }
 
 

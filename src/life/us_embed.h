@@ -147,10 +147,11 @@ int us_embed_drop_set(us_embed_t *e, us_store_set_t set);
 /*
  * Erases URLs, or a site (us_erasures.h).  us_embed_erase_begin() gives the
  * number of a new erasure; us_embed_erase() answers US_ERASED or US_FULL; the
- * end deletes what is left of a site and erases the records of all erasures:
- * their files go with the next snapshot, at the latest when the directory is
- * closed.  us_embed_erase_lift(): 1; or 0: there is no such erasure.  0, or -1
- * as above.
+ * end deletes what is left of a site, erases the records of all erasures and
+ * takes a snapshot, with which their files go; if that fails, it is taken when
+ * the directory is closed, or opened again.  us_embed_erase_lift(): 1; or 0:
+ * there is no such erasure.  0, or -1 as above.  us_embed_left(): where bytes
+ * may be left, US_LEFT_*, when this process has ended.
  */
 int us_embed_erase_begin(us_embed_t *e, us_erasure_kind_t kind,
     us_str_t reason, uint64_t *number);
@@ -159,6 +160,7 @@ int us_embed_erase(us_embed_t *e, uint64_t number, us_store_item_t *items,
 int us_embed_erase_site(us_embed_t *e, uint64_t number, us_str_t site);
 int us_embed_erase_end(us_embed_t *e, uint64_t number);
 int us_embed_erase_lift(us_embed_t *e, uint64_t number);
+unsigned us_embed_left(us_embed_t *e, const us_erasure_info_t *erasure);
 
 /*
  * Learns a better model from the URLs, if one is due: takes seconds, then makes
