@@ -297,18 +297,20 @@ answer_longest(void **state)
     url = malloc(US_URL_MAX);
     memset(url, 1, US_URL_MAX);
     url[0] = '"';
+    as.erased.data = (uint8_t *) url;
 
     for (format = US_FORMAT_TEXT; format <= US_FORMAT_NDJSON; format++) {
         for (what = US_ANSWER_NEW; what < US_ANSWERS; what++) {
             as.format = format;
             as.only_new = as.single = what & 1;
             as.brief = 0;
+            as.erased.len = (what & 2) ? US_URL_MAX : 0;
             as.next_id = as.epoch = UINT64_MAX - 1;
             rec = new_site(record(UINT64_MAX - 1, what, US_ANSWER_URL));
             rec.index = UINT32_MAX;
             rec.claimed = UINT64_MAX;
 
-            p = malloc(us_answer_max(US_URL_MAX, 100));
+            p = malloc(us_answer_max(US_URL_MAX, 100) + as.erased.len);
             (void) put(p, &rec, (us_str_t) { US_URL_MAX, (uint8_t *) url },
                        (us_str_t) { 100, (uint8_t *) url });
             free(p);
@@ -316,6 +318,7 @@ answer_longest(void **state)
 
         memset(as.counts, 0xff, sizeof(as.counts));
         as.summary = 1;
+        as.erased.len = 0;
         as.shards = NULL;
         p = malloc(US_ANSWER_SUMMARY);
         (void) us_answer_end(p, &as);
@@ -325,7 +328,8 @@ answer_longest(void **state)
         shards[1].next_id = UINT64_MAX - 1;
         as.shards = shards;
         as.nshards = 2;
-        p = malloc(US_ANSWER_SUMMARY + us_answer_shards_max(2));
+        as.erased.len = US_URL_MAX;
+        p = malloc(US_ANSWER_SUMMARY + as.erased.len + us_answer_shards_max(2));
         (void) us_answer_end(p, &as);
         free(p);
     }
