@@ -10,9 +10,9 @@
  * A number that all shards share would need one place that gives it, which can
  * be away, or a list in each router.  The name needs neither: any router can
  * ask for it.  Its bytes are those that no client escapes in a path.  Parts are
- * in ascending order, so one set of parts has one name, and a name has at most
- * one part for each shard, unless a shard forgets keys of requests
- * (urlstore_idempotency off).
+ * in ascending order, so one set of parts has one name, and a name has one part
+ * for each shard, unless a shard forgets keys of requests (urlstore_idempotency
+ * off).  Of one shard no more than some are asked for.
  *
  *     POST /erase             a batch (ngx_http_urlstore_scatter.c); or a site,
  *                             which is erased by all shards
@@ -34,6 +34,10 @@
 #include "ngx_http_urlstore_route.h"
 #include "../api/us_list.h"
 #include "../us_text.h"
+
+
+/* parts of one shard in a name, each of which is a call at the same time */
+#define NGX_HTTP_URLSTORE_PARTS_EACH  8
 
 
 ngx_int_t
@@ -134,11 +138,12 @@ ngx_http_urlstore_parts_read(ngx_array_t *parts, ngx_str_t *text)
 {
     u_char                    *p, *last, *dot, *end;
     uint64_t                   shard, number;
-    ngx_uint_t                 n;
+    ngx_uint_t                 each;
     ngx_http_urlstore_part_t   before;
 
     ngx_memzero(&before, sizeof(ngx_http_urlstore_part_t));
 
+    each = 0;
     p = text->data;
     last = p + text->len;
 
@@ -146,16 +151,20 @@ ngx_http_urlstore_parts_read(ngx_array_t *parts, ngx_str_t *text)
         end = ngx_strlchr(p, last, '_');
         end = end ? end : last;
         dot = ngx_strlchr(p, end, '.');
-        n = parts->nelts;
 
         if (dot == NULL
             || us_id_parse((us_str_t) { dot - p, p }, &shard) != US_ID_OK
             || us_id_parse((us_str_t) { end - dot - 1, dot + 1 }, &number)
                != US_ID_OK
-            || number == 0 || shard >= US_SHARDS || n == US_SHARDS
-            || shard < before.shard
+            || number == 0 || shard >= US_SHARDS || shard < before.shard
             || (shard == before.shard && number <= before.number))
         {
+            return NGX_DECLINED;
+        }
+
+        each = shard == before.shard ? each + 1 : 1;
+
+        if (each > NGX_HTTP_URLSTORE_PARTS_EACH) {
             return NGX_DECLINED;
         }
 
