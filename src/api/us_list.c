@@ -382,11 +382,9 @@ us_list_erasure_read(us_str_t *text, us_erasure_info_t *e, unsigned *left)
         more = us_list_cut(&c[8], &place);
         n = us_list_word(us_list_places, us_list_words(us_list_places), place);
 
-        if (n == us_list_words(us_list_places)) {
-            return 0;
-        }
+        /* a place that only a later version knows: it is said of all */
 
-        *left |= 1u << n;
+        *left |= n < us_list_words(us_list_places) ? 1u << n : -1u;
     }
 
     memcpy(e->text, c[9].data, c[9].len);

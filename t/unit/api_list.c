@@ -55,6 +55,81 @@ ends_are(const char *begin, const char *end, const char *next)
 }
 
 
+/* a line of an erasure is read as it was written, and no other is */
+
+static void
+erasures(void **state)
+{
+    size_t              i, len;
+    unsigned            left, was;
+    uint8_t             p[US_LIST_ERASURE], *end;
+    us_str_t            text;
+    us_erasure_info_t   e, read;
+
+    static const char  line[] = "0.3_2.7\tsite\tlifted\t1\t12\t7\t-\t9\t-\t\n";
+    static const char  object[] = "{\"erasure\":\"0.3_2.7\",\"kind\":\"site\"";
+
+    static const char *const  bad[] = {
+        "3\turls\tdone\t2\t1\t9\t9\t-\tfiles\n",
+        "3\turl\tdone\t2\t1\t9\t9\t-\tfiles\tr\n",
+        "3\turls\tunknown\t2\t1\t9\t9\t-\tfiles\tr\n",
+        "-\turls\tdone\t2\t1\t9\t9\t-\tfiles\tr\n",
+        "3\turls\tdone\t-\t1\t9\t9\t-\tfiles\tr\n",
+        "3\turls\tdone\t2\t1\t9\t9\t-\tfiles\tr\tr\n",
+        "3\turls\tdone\t2\t1\t9\t9\tx\tfiles\tr\n",
+        "3\turls\tdone\t2\t1\t9\t9\t-\tfiles\t\xff\n", "\n", ""
+    };
+
+    memset(&e, 0, sizeof(e));
+    e.number = 70;
+    e.kind = US_ERASURE_SITE;
+    e.state = US_ERASURE_LIFTED;
+    e.created = 7;
+    e.lifted = 9;
+    e.listed = 1;
+    e.deleted = 12;
+    memset(e.text, 'r', US_ERASURE_REASON);
+    e.reason = (us_str_t) { US_ERASURE_REASON, e.text };
+
+    for (left = 0; left < 8; left++) {
+        end = us_list_erasure(p, US_FORMAT_TEXT, &e, left, us_string(""));
+
+        for (len = 0; len < (size_t) (end - p); len++) {
+            text = (us_str_t) { len, p };
+            assert_false(us_list_erasure_read(&text, &read, &was));
+        }
+
+        text = (us_str_t) { end - p, p };
+        assert_true(us_list_erasure_read(&text, &read, &was));
+        assert_int_equal(was, left);
+        assert_int_equal(text.len, 0);
+        assert_int_equal(read.reason.len, US_ERASURE_REASON);
+        assert_memory_equal(read.text, e.text, US_ERASURE_REASON);
+        read.reason = e.reason;
+        assert_memory_equal(&read, &e, sizeof(e));
+    }
+
+    for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        text = (us_str_t) { strlen(bad[i]), (const uint8_t *) bad[i] };
+        assert_false(us_list_erasure_read(&text, &read, &left));
+    }
+
+    text = us_string("3\turls\tdone\t2\t1\t9\t9\t-\tmoon\t\n");
+    assert_true(us_list_erasure_read(&text, &read, &left));
+    assert_int_equal(left, -1u);
+
+    /* its name at a router */
+
+    e.reason.len = 0;
+    end = us_list_erasure(p, US_FORMAT_TEXT, &e, 0, us_string("0.3_2.7"));
+    assert_int_equal(end - p, strlen(line));
+    assert_memory_equal(p, line, strlen(line));
+    end = us_list_erasure(p, US_FORMAT_JSON, &e, -1u, us_string("0.3_2.7"));
+    assert_memory_equal(p, object, strlen(object));
+    assert_memory_equal(end - 13, ",\"reason\":\"\"}", 13);
+}
+
+
 static void
 formats(void **state)
 {
@@ -299,6 +374,7 @@ main(void)
 {
     const struct CMUnitTest  tests[] = {
         cmocka_unit_test(formats),
+        cmocka_unit_test(erasures),
         cmocka_unit_test(times),
         cmocka_unit_test(ids),
         cmocka_unit_test(checks),
