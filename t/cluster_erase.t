@@ -15,6 +15,7 @@ use Compress::Zlib ();
 
 use UrlStore::Cluster;
 use UrlStore::Corpora;
+use UrlStore::FakeShard;
 use UrlStore::Test;
 
 my $c = UrlStore::Cluster->new(shards => 3)->run;
@@ -447,5 +448,107 @@ is($t->forget("/erase/$_")->{status}, 204, "lifted $_")
     for '0.1', '0.2_1.1', '0.4_1.3';
 is(add(@old[0 .. 3], 'http://site.test/1'), 'new:2 new:2 new:2 refused new:2',
     '  but for what another one refuses');
+
+$t->stop;
+
+
+# --- what a shard may say
+
+my $row = "1\turls\tdone\t1\t1\t5\t6\t-\tfiles\tr\n";
+my %fault = (
+    hang => sub { 'hang' },
+    close => sub { ${ $_[0] } = ''; 'close' },
+    word => sub { ${ $_[0] } =~ s/\terased\t/\tseen\t/; '' },
+    other => sub { ${ $_[0] } =~ s/^-\terased/7\terased/m; '' },
+    none => sub { ${ $_[0] } =~ s/erasure=\d+/erasure=-/; '' },
+    row => sub { ${ $_[0] } =~ s/\turls\t/\tURLs\t/; '' },
+);
+my $flag;
+
+# answers as a shard does, but with a fault that a file names
+
+sub shard
+{
+    my ($number, $request, $reply) = @_;
+
+    my $body = $request->{method} eq 'POST'
+        ? $request->{target} =~ /site=/ ? $row
+            : join('', map { "-\terased\t$_\n" } split /\n/, $request->{body})
+                . "# erased=1 erasure=1 next_id=0 epoch=1\n"
+        : $request->{target} =~ m{/erase\?} ? "$row# next=2\n"
+        : $request->{method} eq 'GET' ? $row : '';
+
+    $$reply = join("\r\n", 'HTTP/1.1 ' . ($body eq '' ? '204 X'
+        : $request->{method} eq 'POST' ? '202 X' : '200 X'), 'Urlstore-Map: '
+        . 'c' x 32 . " $number 1 " . '0' x 32, $body eq '' ? ()
+        : 'Content-Length: ' . length $body, '', '') . $body;
+
+    my $word = $number ? UrlStore::Test::slurp($flag) : '';
+
+    return $word ? $fault{$word}->($reply) : '';
+}
+
+$t = UrlStore::Test->new;
+$flag = $t->dir . '/fault';
+
+my @fakes = map {
+    my $n = $_;
+    UrlStore::FakeShard->new($n, sub { shard($n, @_) });
+} 0, 1;
+
+sub wrong { UrlStore::Test::spew($flag, $_[0]) }
+
+UrlStore::Test::spew($t->dir . '/map.json', JSON::PP->new->encode({
+    cluster => 'c' x 32, version => 1, key => 'url',
+    norm => 'crawler/1 unicode=15.0 www=first',
+    shards => { map { $_ => { uuid => $_ x 32, nodes => ["f$_"] } } 0, 1 },
+    slots => [['0-2047', 0], ['2048-4095', 1]] }));
+wrong('');
+$t->run("urlstore_cluster c %%DIR%%/map.json;\n"
+    . join('', map { "upstream f$_ { server 127.0.0.1:"
+        . $fakes[$_]->port . "; }\n" } 0, 1)
+    . 'server { listen 127.0.0.1:%%PORT%%;'
+    . ' location / { urlstore_route c timeout=500ms; } }');
+
+my ($mine, $theirs) = map {
+    my $half = $_;
+    (grep { Compress::Zlib::crc32("h$_.test/") >> 31 == $half } 1 .. 99)[0];
+} 0, 1;
+my @both = map { "http://h$_.test/\n" } $mine, $theirs;
+
+is(rest($t->post('/erase', join('', @both), @text)->{body}),
+    join('', map { "-\terased\t$_" } @both)
+    . "# erased=2 unknown=0 deleted=0 errors=0 erasure=0.1_1.1\n",
+    'two shards');
+
+for (
+    [ hang => 'unknown:1' ], [ close => 'unknown:1' ], [ word => 'unknown:1' ],
+    [ other => 'unknown:1' ],
+) {
+    my ($word, $why) = @$_;
+
+    wrong($word);
+    $r = $t->post('/erase', join('', @both), @text);
+    is(rest($r->{body}), "-\terased\t$both[0]-\tunavailable\t$why\n"
+        . "# erased=1 unknown=0 deleted=0 errors=1 erasure=0.1\n",
+        "a shard that does wrong: $word");
+    is($t->post('/erase', $both[1], @text)->{status}, 504, '  alone');
+}
+
+wrong('none');
+is($t->post('/erase', $both[1], @text)->{status}, 200, 'no number: no name');
+
+wrong('row');
+is($t->get('/erase/1.1')->{status}, 503, 'a row that is none');
+is_deeply($t->get('/erase')->json->{unavailable}, [1], '  of the list');
+is($t->post('/erase?site=a.test')->{status}, 503, '  of a site');
+
+wrong('hang');
+$r = $t->post('/erase?site=a.test');
+is_deeply([$r->{status}, $r->json->{unavailable}], [504, [1]],
+    'a site, and a shard that hangs');
+$r = $t->forget('/erase/0.1_1.1');
+is_deeply([$r->{status}, $r->json->{unavailable}], [504, [1]], '  lifting');
+is($t->get('/erase/0.1_1.1')->json->{state}, 'unknown', '  and the state');
 
 done_testing;
