@@ -20,8 +20,10 @@
  *
  * It relies on glibc in three points: threads share one heap after
  * mallopt(M_ARENA_MAX, 1); that heap grows by sbrk(); a thread keeps some freed
- * blocks of up to 1,032 bytes for itself, which only that thread can take.  So
- * threads of jobs that handle URLs wipe what they free themselves.
+ * blocks of up to 1,032 bytes for itself, which only that thread can take.
+ * These may have what another thread has left: a block of the heap that is
+ * taken, hardly used and freed.  So a thread of jobs ends each of them by
+ * us_wipe_thread(), which takes as many blocks of each size as it may keep.
  */
 
 
@@ -45,6 +47,10 @@
 #define US_WIPE_SMALL   1024          /* halved down to this one, */
 #define US_WIPE_STEP    16            /* then less so much, */
 #define US_WIPE_LEAST   24            /* to this one */
+
+/* blocks of one size that a thread keeps, at most, and their greatest size */
+#define US_WIPE_KEPT    16
+#define US_WIPE_CACHED  1032
 
 /* of a heap that is not as we think */
 #define US_WIPE_MOST    ((size_t) 4 << 30)
@@ -114,7 +120,9 @@ us_wipe_heap(void)
         us_wipe_block((uint8_t *) p, n);
         wiped += n;
 
-        if ((char *) sbrk(0) == end && (char *) p < end) {
+        /* another thread may have the heap grow meanwhile */
+
+        if ((char *) p + n <= end) {
             p->next = list;
             list = p;
             continue;
@@ -138,6 +146,32 @@ us_wipe_heap(void)
     return size < US_WIPE_LEAST ? 0 : -1;
 }
 
+
+static void
+us_wipe_cached(void)
+{
+    size_t    size;
+    void     *blocks[US_WIPE_KEPT];
+    unsigned  n;
+
+    for (size = US_WIPE_LEAST; size <= US_WIPE_CACHED; size += US_WIPE_STEP) {
+
+        for (n = 0; n < US_WIPE_KEPT; n++) {
+            blocks[n] = malloc(size);
+
+            if (blocks[n] == NULL) {
+                break;
+            }
+
+            explicit_bzero(blocks[n], malloc_usable_size(blocks[n]));
+        }
+
+        while (n) {
+            free(blocks[--n]);
+        }
+    }
+}
+
 #else
 
 void
@@ -152,6 +186,12 @@ us_wipe_heap(void)
     return -1;
 }
 
+
+static void
+us_wipe_cached(void)
+{
+}
+
 #endif
 
 
@@ -161,4 +201,12 @@ us_wipe_stack(void)
     uint8_t  below[US_WIPE_STACK];
 
     explicit_bzero(below, sizeof(below));
+}
+
+
+void
+us_wipe_thread(void)
+{
+    us_wipe_cached();
+    us_wipe_stack();
 }

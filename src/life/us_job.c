@@ -5,6 +5,7 @@
 
 
 #include "us_job.h"
+#include "../us_wipe.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -50,6 +51,15 @@ us_job_run(us_job_t *job)
     l = job->life;
 
     job->run(job);
+
+    /*
+     * It may be one of a pool, whose next job is for another thread.  Those of
+     * the writer and the syncer are many, and free nothing.
+     */
+
+    if (job->role != US_ROLE_WRITER && job->role != US_ROLE_SYNCER) {
+        us_wipe_thread();
+    }
 
     if (job->stays) {
         us_role_rest(l->sh, job->role, l->self);

@@ -31,6 +31,7 @@
 
 #include "us_store_private.h"
 #include "../us_process.h"
+#include "../us_wipe.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -295,6 +296,10 @@ static void *
 us_replay_helper(void *data)
 {
     us_replay_pieces(data, 1);
+
+    /* the C library keeps some of it for the next thread */
+
+    us_wipe_stack();
 
     return NULL;
 }
