@@ -9,7 +9,6 @@ use warnings;
 
 use lib 't/lib';
 
-use UrlStore::Corpora;
 use UrlStore::Proxy;
 use UrlStore::Replica;
 use UrlStore::Test;
@@ -54,32 +53,25 @@ sub start
 }
 
 
-# of one that has not heard of it: not ''
+# what is left of all erasures; of one that has not heard of them: not ''
 
-sub left { join ' ', @{ $_[0]->get('/erase/1')->json->{left} // ['all'] } }
+sub left
+{
+    my ($t) = @_;
+    my $all = $t->get('/erase')->json->{erasures};
+    my %left = map { $_ => 1 } map { @{ $_->{left} } } @{ $all // [] };
+
+    return @{ $all // [] } ? join ' ', sort keys %left : 'all';
+}
 
 
 $primary->ready(write => 1);
 
-my $lines = corpus('reddit_submissions', 12000);
-
-while (my @some = splice @$lines, 0, 500) {
-    $primary->post('/add?brief=1', join("\n", @some), @text);
-}
-
-my %id;
-
-for (split /\n/, $primary->get('/urls?limit=100000')->{body}) {
-    my ($id, $url) = split /\t/;
-    $id{$url} = $id;
-}
-
-my @urls = sort { $id{$a} <=> $id{$b} } keys %id;
-my @gone = @urls[map { 17 * $_ } 1 .. 300];
-my %gone = map { $_ => 1 } @gone;
-my @kept = grep { !$gone{$_} } @urls;
-
-cmp_ok(@kept, '>', 9000, 'real URLs');
+my ($urls, $site) = traces_fill($primary);
+my @ids = map { 17 * $_ } 1 .. 300;
+my @gone = @$urls[@ids];
+my %gone = map { $_ => 1 } @gone, @$site;
+my @kept = grep { !$gone{$_} } @$urls;
 
 my @first = qw(directory memory stopped cut);
 
@@ -87,10 +79,10 @@ ok(start($_), "a replica: $_") for @first;
 
 for (@replicas{@first}) {
     $_->post('/seen', join("\n", @gone), @text);
-    $_->get("/url/$id{$gone[7]}");
+    $_->get("/url/$ids[7]");
 }
 
-traces_of(\@gone, [], $primary->pid);
+traces_of([keys %gone], [], $primary->pid);
 
 for my $name (@first) {
     is(traces("pid:$_"), 1, "$name: process $_ has them")
@@ -104,13 +96,16 @@ $proxy->mode('refuse');
 
 is($primary->post('/erase', join("\n", @gone), @text)->{status}, 202,
     'erased');
+is($primary->post('/erase?site=' . TRACES_SITE, '', @text)->{status}, 202,
+    '  and a site');
 
-ok(wait_until(5 * WITHIN, sub { left($primary) eq '' }), 'gone at the primary');
+ok(wait_until(5 * WITHIN, sub { left($primary) eq 'away' }),
+    'gone at the primary, and at the replicas that are connected');
 
 
 # --- each of them says so, and so it is
 
-traces_of(\@gone, \@kept, $primary->pid);
+traces_of([keys %gone], \@kept, $primary->pid);
 
 sub clean
 {
@@ -128,14 +123,21 @@ sub clean
 
 clean($_) for qw(directory memory);
 
+
+# that one is away, for one with a copy of its directory
+
 $proxy->mode('pass');
 ok(level($primary, $replicas{cut}), 'the one that was cut off is back');
 clean('cut');
 
-for my $name (qw(stopped copy)) {
-    ok(start($name), "$name: begins with its directory");
-    clean($name);
-}
+ok(start('copy'), 'copy: begins with its directory');
+ok(wait_until(5, sub { left($primary) =~ /replicas/ }), '  the primary waits');
+clean('copy');
+ok(wait_until(5, sub { left($primary) eq 'away' }), '  not for that one');
+
+ok(start('stopped'), 'stopped: begins with its directory');
+clean('stopped');
+ok(wait_until(5, sub { left($primary) eq '' }), 'the primary waits for nobody');
 
 
 # --- another store, whose LSNs are less
@@ -143,14 +145,14 @@ for my $name (qw(stopped copy)) {
 $primary->stop;
 $primary->run(zone('path=%%DIR%%/v'));
 $primary->ready(write => 1);
-$primary->post('/add?brief=1', join("\n", @urls[0 .. 499]), @text);
+$primary->post('/add?brief=1', join("\n", @$urls[0 .. 499]), @text);
 
 my $t = $replicas{memory};
 
 ok(level($primary, $t), 'another store');
 
-@gone = @urls[10 .. 19];
-@kept = (@urls[0 .. 9], @urls[20 .. 499]);
+@gone = @$urls[10 .. 19];
+@kept = (@$urls[0 .. 9], @$urls[20 .. 499]);
 $t->post('/seen', join("\n", @gone), @text);
 is($primary->post('/erase', join("\n", @gone), @text)->{status}, 202,
     'erased');
@@ -158,6 +160,13 @@ ok(wait_until(5 * WITHIN, sub { left($t) eq 'workers' }),
     'its workers are to be wiped, as if there had been no other store');
 traces_of(\@gone, \@kept, $primary->pid);
 clean('memory');
+ok(wait_until(5 * WITHIN, sub { left($primary) eq '' }), 'nor is it elsewhere');
+
+
+# --- what is no replica
+
+like($primary->get("/log?$_")->{body}, qr/invalid \\"replica\\"|keeps/, $_)
+    for qw(replica=a replica=01 keeps=2);
 
 $_->stop for $primary, values %replicas;
 

@@ -246,6 +246,10 @@ static const us_figure_t  us_figures_table[] = {
     { DISK, GAUGE, SHARED(changed), "changed_urls", "changed_urls",
       "URLs of which www. counts otherwise than before, since the last start "
       "gave the directory another signature." },
+    { DISK, GAUGE, AT(life.replicas), "replicas", "replicas",
+      "Replicas that are waited for after an erasure." },
+    { DISK, GAUGE, AT(life.replicas_away), "replicas_away", "replicas_away",
+      "Replicas of these that are not connected." },
 
     /* a replica; LSNs are the primary's */
 

@@ -256,7 +256,7 @@ static const us_str_t  us_list_states[] = {
 
 static const us_str_t  us_list_places[] = {
     us_string("memory"), us_string("workers"), us_string("files"),
-    us_string("log")
+    us_string("log"), us_string("replicas"), us_string("away")
 };
 
 #define us_list_words(words)  (sizeof(words) / sizeof(words[0]))

@@ -57,7 +57,8 @@ const ngx_http_urlstore_endpoint_t
       NGX_HTTP_POST|NGX_HTTP_DELETE, NGX_HTTP_POST|NGX_HTTP_DELETE,
       OF_SET|OF_MARK, "url id base brief summary clear" },
 
-    { ngx_string("log"), GET, 0, 0, ALONE, "from at" },
+    { ngx_string("log"), GET, 0, 0, ALONE,
+      "from at replica erased keeps" },
 
     { ngx_string("claim"), NGX_HTTP_POST, 0, NGX_HTTP_POST, 0,
       "url id base brief summary at clear" },

@@ -8,6 +8,9 @@
  *     /log?from=LSN     the journal, from the segment that contains the LSN
  *     /log?at=PLACE     what follows a place that a reader has reached
  *
+ * With replica=ID&erased=LSN&keeps=1 a replica makes itself known, and says up
+ * to where it has erased what the zone has (src/life/us_known.h).
+ *
  * The reply does not end by itself.  While there is nothing new, a beat is sent
  * every second.  It ends when the worker is to exit, or when a file cannot be
  * read: the replica comes again, with the place that it has reached.
@@ -16,6 +19,7 @@
 
 #include "ngx_http_urlstore_request.h"
 #include "../api/us_request.h"
+#include "../life/us_known.h"
 
 
 #define NGX_HTTP_URLSTORE_BEAT   1000000   /* us between two beats, at most */
@@ -28,6 +32,8 @@ typedef struct {
     us_life_t                      *life;
     us_ship_t                       ship;
     ngx_http_urlstore_zone_t       *zone;
+    us_known_t                      said;         /* by a replica; or id 0 */
+    unsigned                        row;          /* of it */
     uint64_t                        paced;        /* bytes */
     uint64_t                        beat_next;    /* us */
     unsigned                        locked:1;     /* as the pace knows it */
@@ -99,6 +105,54 @@ ngx_http_urlstore_log_place(ngx_http_urlstore_ctx_t *ctx, us_place_t *at,
     us_ship_from(at, &m, lsn);
 
     return NGX_DECLINED;
+}
+
+
+/* a number of the query; NGX_DECLINED: *n is it, or 0; else replied */
+
+static ngx_int_t
+ngx_http_urlstore_log_number(ngx_http_urlstore_ctx_t *ctx, const char *name,
+    uint64_t *n)
+{
+    ngx_str_t  value;
+
+    *n = 0;
+
+    if (!ngx_http_urlstore_arg(ctx, name, &value)
+        || us_id_parse(ngx_http_urlstore_str(&value), n) == US_ID_OK)
+    {
+        return NGX_DECLINED;
+    }
+
+    return ngx_http_urlstore_bad(ctx, "invalid \"%s\": a decimal number of "
+                                 "up to 16 digits is expected", name);
+}
+
+
+static void
+ngx_http_urlstore_log_known(ngx_http_urlstore_log_t *log, ngx_log_t *l)
+{
+    int               news;
+    us_store_lock_t  *lock;
+
+    log->said.seen = ngx_http_urlstore_now() / 1000;
+
+    lock = &log->life->lock;
+    lock->lock(lock->data);
+    log->row = us_known_enter_locked(log->life->sh, &log->said, &news);
+    lock->unlock(lock->data);
+
+    if (log->row == US_KNOWN) {
+        ngx_log_error(NGX_LOG_WARN, l, 0, "urlstore_zone \"%V\": %d other "
+                      "replicas are connected: replica %uL counts for "
+                      "erasures while it is connected, too",
+                      &log->zone->name, US_KNOWN, log->said.id);
+
+    } else if (news) {
+        ngx_log_error(NGX_LOG_NOTICE, l, 0, "urlstore_zone \"%V\": replica "
+                      "%uL, %s a directory, is known now", &log->zone->name,
+                      log->said.id, log->said.keeps ? "with" : "without");
+    }
 }
 
 
@@ -211,6 +265,11 @@ ngx_http_urlstore_log_beat(ngx_http_urlstore_log_t *log,
 {
     uint8_t  p[US_STREAM_BEAT];
 
+    if (log->said.id) {
+        us_known_beat(log->life->sh, log->row, log->said.id,
+                      ngx_http_urlstore_now() / 1000);
+    }
+
     log->news = 0;
     log->beat_next = ngx_http_urlstore_now() + NGX_HTTP_URLSTORE_BEAT;
 
@@ -318,6 +377,7 @@ ngx_http_urlstore_log_handler(ngx_http_urlstore_ctx_t *ctx)
     ngx_int_t                  rc;
     us_beat_t                  beat;
     us_tail_t                  tail;
+    us_known_t                 said;
     us_place_t                 at, *place;
     us_ship_rc_t               got;
     ngx_http_cleanup_t        *cln;
@@ -358,11 +418,21 @@ ngx_http_urlstore_log_handler(ngx_http_urlstore_ctx_t *ctx)
                                          "\"path\"");
     }
 
-    rc = ngx_http_urlstore_log_place(ctx, &at, &place);
+    rc = ngx_http_urlstore_log_number(ctx, "replica", &said.id);
+
+    if (rc == NGX_DECLINED) {
+        rc = ngx_http_urlstore_log_number(ctx, "erased", &said.erased);
+    }
+
+    if (rc == NGX_DECLINED) {
+        rc = ngx_http_urlstore_log_place(ctx, &at, &place);
+    }
 
     if (rc != NGX_DECLINED) {
         return rc;
     }
+
+    said.keeps = ngx_http_urlstore_flag(r, "keeps");
 
     ctx->status = NGX_HTTP_OK;
     ngx_str_set(&ctx->type, "application/octet-stream");
@@ -387,6 +457,7 @@ ngx_http_urlstore_log_handler(ngx_http_urlstore_ctx_t *ctx)
     ngx_memzero(log, sizeof(ngx_http_urlstore_log_t));
     log->life = &zone->life;
     log->zone = zone;
+    log->said = said;
 
     us_life_journal(log->life, &tail, &beat);
 
@@ -399,6 +470,10 @@ ngx_http_urlstore_log_handler(ngx_http_urlstore_ctx_t *ctx)
     }
 
     cln->handler = ngx_http_urlstore_log_cleanup;
+
+    if (said.id) {
+        ngx_http_urlstore_log_known(log, r->connection->log);
+    }
 
     (void) ngx_http_urlstore_log_pace(log);
 

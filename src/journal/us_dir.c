@@ -6,6 +6,7 @@
 
 #include "us_dir.h"
 #include "us_manifest.h"
+#include "../us_hash.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -13,6 +14,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -531,6 +533,32 @@ int
 us_dir_moving(int dirfd)
 {
     return faccessat(dirfd, US_DIR_MOVING, F_OK, 0) == 0;
+}
+
+
+uint64_t
+us_dir_id(int lockfd)
+{
+    uint8_t      key[16], inode[8];
+    struct stat  st;
+
+    if (fstat(lockfd, &st) == -1) {
+        return 0;
+    }
+
+    /* a file that a crash has left shorter has none */
+
+    if (us_disk_pread(lockfd, key, sizeof(key), 0) != sizeof(key)
+        && (getrandom(key, sizeof(key), 0) != sizeof(key)
+            || us_disk_pwrite(lockfd, key, sizeof(key), 0) == -1
+            || us_disk_sync(lockfd) == -1))
+    {
+        return 0;
+    }
+
+    us_put64(inode, st.st_ino);
+
+    return us_hash(key, 0, inode, sizeof(inode)) >> 12 | 1;
 }
 
 

@@ -7,7 +7,8 @@
  *               the owner removes files under LOCK_EX only
  *
  * An owner's lock belongs to one open file description.  The owner's children
- * inherit it, so it is free when the last of them is gone.
+ * inherit it, so it is free when the last of them is gone.  In the directory of
+ * a replica the file has 16 random bytes (us_dir_id()).
  */
 
 
@@ -81,6 +82,13 @@ int us_dir_remove(int dirfd, us_disk_error_t *e);
  */
 int us_dir_keep(int dirfd, char name[US_DISK_NAME], us_disk_error_t *e);
 int us_dir_moving(int dirfd);
+
+/*
+ * A number, not 0 and below 2^52, that no other directory has, also no copy of
+ * it; lockfd is its file "lock".  It stays when the files are removed.  0: it
+ * could not be made, with errno.
+ */
+uint64_t us_dir_id(int lockfd);
 
 /* removes temporary files; the owner only.  Returns their number */
 int us_dir_clean(int dirfd);

@@ -11,6 +11,7 @@
  *     us_write.c    store -> journal, journal -> disk
  *     us_keep.c     snapshots, scrubs, repairs
  *     us_promise.c  what is promised, and which requests may pass
+ *     us_known.h    a primary's replicas, and what they have said of erasures
  *     us_follow.c   operations that somebody else has logged
  *     us_replica.c    of another server's store (follow=)
  *     us_peer.c       the connection to that server
@@ -247,6 +248,8 @@ typedef struct {
     uint64_t          stalled;
     uint64_t          sync_failed;
     uint64_t          segment;
+    uint64_t          replicas;       /* that are known: us_known.h */
+    uint64_t          replicas_away;  /* of these */
     char              reason[US_SHARE_REASON];  /* why it is not well, or "" */
 } us_life_info_t;
 

@@ -15,6 +15,7 @@
 
 
 #include "us_job.h"
+#include "us_known.h"
 #include "../store/us_shard.h"
 #include "../us_clock.h"
 
@@ -370,7 +371,7 @@ us_life_left(const us_life_t *l, const us_erasure_info_t *e)
         left |= US_LEFT_LOG;
     }
 
-    return left;
+    return left | us_known_left(l->sh, e->gone, us_job_now(l));
 }
 
 
@@ -448,6 +449,8 @@ us_life_info(const us_life_t *l, us_life_info_t *info)
 
     us_share_tail(sh, &tail);
     info->segment = tail.segment;
+
+    info->replicas = us_known_count(sh, us_job_now(l), &info->replicas_away);
 }
 
 

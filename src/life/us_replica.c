@@ -47,9 +47,9 @@
 #include "us_follow.h"
 #include "../journal/us_dir.h"
 #include "../store/us_shard.h"
-#include "../us_wipe.h"
 
 #include <stdio.h>
+#include <sys/random.h>
 
 
 #define US_REPLICA_TURN   100         /* ms that a job goes on */
@@ -72,6 +72,7 @@ typedef struct {
     uint64_t          target;         /* LSN up to which it is being built */
     uint64_t          pending;        /* LSN of a beat, and when it came */
     uint64_t          pending_at;
+    uint64_t          erased;         /* LSN: said to the primary */
     unsigned          turn;           /* of the addresses */
     unsigned          bad;            /* streams in a row that did not go on */
 } us_replica_t;
@@ -384,6 +385,48 @@ us_replica_keep(us_replica_t *r)
 }
 
 
+/* --- what it says to the primary ------------------------------------------ */
+
+/* see us_known.h; a disk that refuses makes an id that a restart changes */
+
+static uint64_t
+us_replica_id(us_life_t *l)
+{
+    uint64_t  id, random;
+
+    id = us_acquire(&l->sh->replica.id);
+
+    if (id == 0 && l->conf.path) {
+        id = us_dir_id(l->lockfd);
+    }
+
+    if (id == 0 && getrandom(&random, sizeof(random), 0) == sizeof(random)) {
+        id = random >> 12 | 1;
+    }
+
+    us_release(&l->sh->replica.id, id);
+
+    return id;
+}
+
+
+/* the LSN up to which nothing is left of erasures; 0: some may be */
+
+static uint64_t
+us_replica_erased(us_replica_t *r)
+{
+    us_erasure_info_t  e;
+
+    if (r->f.bulk || !r->begun) {
+        return 0;
+    }
+
+    e.gone = us_store_erased_lsn(r->f.store);
+
+    return e.gone && us_life_left(r->f.life, &e) == 0 ? e.gone : 0;
+}
+
+
 /* --- the stream ----------------------------------------------------------- */
 
 static int
@@ -565,17 +608,22 @@ us_replica_frame(us_replica_t *r, const us_frame_t *f)
 static int
 us_replica_connect(us_replica_t *r)
 {
-    char                 target[US_PLACE_TEXT + 16];
+    char                 target[US_PLACE_TEXT + 96];
+    us_life_t           *l;
     us_peer_t           *p;
     const us_primary_t  *primary;
 
+    l = r->f.life;
     p = &r->peer;
-    primary = r->f.life->conf.follow;
+    primary = l->conf.follow;
+    r->erased = us_replica_erased(r);
 
-    (void) strcpy(target, "log");
+    (void) snprintf(target, sizeof(target), "log?replica=%llu&erased=%llu"
+                    "&keeps=%d%s", (unsigned long long) us_replica_id(l),
+                    (unsigned long long) r->erased, l->conf.path != NULL,
+                    r->begun ? "&at=" : "");
 
     if (r->begun) {
-        (void) strcpy(target, "log?at=");
         us_place_print(&r->at, target + strlen(target));
     }
 
@@ -665,8 +713,7 @@ us_replica_read(us_replica_t *r)
 
 
 /*
- * Any thread of the pool may run the next job, so each wipes its stack.  What
- * this process has for all of them is wiped when records of erased URLs are
+ * What this process has for all jobs is wiped when records of erased URLs are
  * gone; while the store is built, it is going to be freed.
  */
 
@@ -687,8 +734,6 @@ us_replica_wipe(us_replica_t *r)
             us_release(&l->follow_wiped, lsn);
         }
     }
-
-    us_wipe_stack();
 }
 
 
@@ -709,6 +754,12 @@ us_replica_turn(us_replica_t *r)
 
     if (!r->begun && !r->f.bulk && us_replica_load(r) == -1) {
         return;
+    }
+
+    /* a connection says it once */
+
+    if (r->peer.fd != -1 && us_replica_erased(r) > r->erased) {
+        us_replica_disconnect(r);
     }
 
     if (r->peer.fd == -1 && us_replica_connect(r) == -1) {

@@ -35,6 +35,7 @@
 
 #define US_SHARE_MEMBERS  512         /* processes, those that drain included */
 #define US_SHARE_REASON   512         /* bytes */
+#define US_KNOWN          64          /* replicas: us_known.h */
 
 
 typedef enum {
@@ -91,7 +92,18 @@ typedef struct {
     uint64_t          durable;
     uint64_t          ids;
     uint64_t          level;          /* ms: the store had what was published */
+    uint64_t          id;             /* for the primary: us_known.h; or 0 */
 } us_share_replica_t;
+
+
+/* of a primary: a replica; see us_known.h */
+
+typedef struct {
+    uint64_t          id;             /* 0: a free place */
+    uint64_t          erased;         /* LSN: nothing is left up to it */
+    uint64_t          keeps;          /* it has a directory */
+    uint64_t          seen;           /* ms: when it was last connected */
+} us_known_t;
 
 
 /* where a copy of a log ends: in the directory, and in the log */
@@ -236,6 +248,9 @@ typedef struct {
     uint64_t          scrub_next;     /* ms */
     uint64_t          erased;         /* an LSN: no file begins below */
     uint64_t          erased_next;    /* ms: not before */
+
+    us_known_t        known[US_KNOWN];
+    uint64_t          stranger;       /* ms: one was connected; or 0 */
 
     /* counters */
     uint64_t          writes;

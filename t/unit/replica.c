@@ -45,6 +45,8 @@ static struct {
     void           (*change)(uint8_t *p, size_t len);
 
     unsigned         gets;
+    unsigned long long  id, erased;   /* what the last one said */
+    unsigned         keeps;
     size_t           len;             /* of the last one */
     size_t           sent;
     int              closes;
@@ -160,6 +162,7 @@ int
 us_peer_get(us_peer_t *p, const us_primary_t *primary, unsigned n,
     const char *target)
 {
+    int          len;
     proc_t      *current;
     us_place_t   at, *place;
 
@@ -168,9 +171,13 @@ us_peer_get(us_peer_t *p, const us_primary_t *primary, unsigned n,
 
     place = NULL;
 
-    if (strcmp(target, "log") != 0) {
-        assert_int_equal(strncmp(target, "log?at=", 7), 0);
-        assert_int_equal(us_place_parse(&at, target + 7, strlen(target + 7)),
+    assert_int_equal(sscanf(target, "log?replica=%llu&erased=%llu&keeps=%u%n",
+                            &net.id, &net.erased, &net.keeps, &len), 3);
+    target += len;
+
+    if (*target) {
+        assert_int_equal(strncmp(target, "&at=", 4), 0);
+        assert_int_equal(us_place_parse(&at, target + 4, strlen(target + 4)),
                          0);
         place = &at;
     }

@@ -9,12 +9,48 @@ use base 'Exporter';
 
 use File::Temp qw(tempdir);
 use Test::More;
+use UrlStore::Corpora;
 use UrlStore::Test ();
 
-our @EXPORT = qw(traces_of traces traces_none);
+use constant TRACES_SITE => 'letters.curiosity-society.example';
+
+our @EXPORT = qw(TRACES_SITE traces_fill traces_of traces traces_none);
 
 my $program = "$UrlStore::Test::TOP/build/traces/traces";
 my $dir = tempdir(CLEANUP => 1);
+
+
+# adds real URLs and a site to the zone at /, which learns a model from them:
+# all URLs by their ids, and those of the site
+
+sub traces_fill
+{
+    my ($t) = @_;
+
+    my $lines = corpus('reddit_submissions', 50000);
+    my @site = map {
+        'http://' . TRACES_SITE . "/dispatches/from-the-lighthouse/$_.html"
+    } 1 .. 3000;
+    my @all = map {
+        $_ % 16 ? $lines->[$_] : ($lines->[$_], $site[$_ / 16] // ())
+    } 0 .. $#$lines;
+
+    while (my @some = splice @all, 0, 500) {
+        $t->post('/add?brief=1', join("\n", @some),
+            'Content-Type' => 'text/plain');
+    }
+
+    ok(UrlStore::Test::wait_until(15, sub {
+        $t->get('/stats')->json->{parts}{models}
+    }), 'a model was learnt');
+
+    my @urls = map { (split /\t/)[1] }
+        split /\n/, $t->get('/urls?limit=100000')->{body};
+
+    cmp_ok(@urls, '>', 25_000, 'real URLs');
+
+    return (\@urls, \@site);
+}
 
 
 # texts of a file
