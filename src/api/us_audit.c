@@ -198,6 +198,12 @@ us_audit_add(us_audit_t *a, const us_erasure_info_t *e, unsigned left)
         return -1;
     }
 
+    /* a start says that some may be left, until it has been looked */
+
+    if (e->gone && *known && (*known - 1) >> 2 == 0) {
+        left = 0;
+    }
+
     if (*known == us_audit_code(e, left)) {
         return 0;
     }

@@ -37,7 +37,10 @@ typedef struct {
 int us_audit_open(us_audit_t *a, int dirfd);
 void us_audit_close(us_audit_t *a);
 
-/* adds a line, unless the last one says the same; 0, or -1 with errno */
+/*
+ * Adds a line, unless the last one says the same; what was clean is, but for an
+ * erasure that was opened again.  0, or -1 with errno.
+ */
 int us_audit_add(us_audit_t *a, const us_erasure_info_t *e, unsigned left);
 
 /*
