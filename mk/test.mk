@@ -157,8 +157,10 @@ test-stress: deps         ## kills, threads, full zones (STRESS_SECONDS)
 test-kill: $(B)/stress/kill $(B)/stress/urls ## random SIGKILL, 10 minutes
 	$(B)/stress/kill 600 <$(B)/stress/urls
 
+STEPS ?= all
+
 test-steps: $(B)/stress/steps  ## a writer, killed after every single store
-	$(RUN) $< all
+	$(RUN) $< $(if $(STEPS),'$(STEPS)')
 
 test-room: $(B)/stress/room  ## full zones that restart, 500 kinds
 	$< 500
@@ -195,6 +197,7 @@ test-bare:      ## run, test-docs and test in a bare Debian (SUITE): root, deboo
 # in build/musl and build/arm64.
 #
 #   make test-musl UNIT_ALL='life filter'     some of the unit tests
+#   make test-arm64 STEPS=all                 each copy, not samples of them
 
 RUN :=
 
@@ -208,12 +211,13 @@ define foreign
 	    CFLAGS='-O2 -g -I$(B)/$(1)/libraries/include' \
 	    ASAN='-O1 -g -I$(B)/$(1)/libraries/include $(if $(3),-DHUGE_GB=70)' \
 	    LDFLAGS='-L$(B)/$(1)/libraries/lib' RUN='$(3)' \
-	    $(if $(3),UNIT_SECONDS=3600) core test-unit $(4)
+	    $(if $(3),UNIT_SECONDS=3600 STEPS='$(STEPS)') core test-unit $(4)
 endef
 
 test-musl: $(B)/generate  ## the command and the unit tests with musl
 	$(call foreign,musl,musl-gcc)
 
+test-arm64: STEPS :=
 test-arm64: $(B)/generate  ## the command, the unit tests, steps for arm64, under qemu
 	$(call foreign,arm64,aarch64-linux-gnu-gcc aarch64-linux-gnu,\
 	    qemu-aarch64-static -L /usr/aarch64-linux-gnu,test-steps)
