@@ -15,6 +15,7 @@
 #include "life/us_peer.h"
 #include "life/us_follow.h"
 #include "journal/us_crc32c.h"
+#include "journal/us_dir.h"
 #include "journal/us_ship.h"
 #include "store/us_ring.h"
 
@@ -29,6 +30,7 @@ typedef struct {
     us_tail_t        tail;
     us_beat_t        beat;
     unsigned         urls;
+    unsigned         erased;          /* so many of the first ones */
 } primary_t;
 
 
@@ -293,6 +295,7 @@ primary_take(primary_t *pr, proc_t *p, unsigned urls)
     world.current = NULL;
     assert_int_equal(pr->beat.durable, us_store_published(p->l.store));
     pr->urls = urls;
+    pr->erased = 0;
 }
 
 
@@ -534,6 +537,13 @@ right(proc_t *p)
 
     for (i = 0; i < n; i++) {
         snprintf(url, sizeof(url), "http://s%u.test/page/%u", i % 7, i);
+
+        if (n == net.primary->urls && i < net.primary->erased) {
+            assert_int_equal(us_store_get(p->l.store, i, buf, &len),
+                             US_DELETED);
+            continue;
+        }
+
         assert_int_equal(us_store_get(p->l.store, i, buf, &len), US_OK);
         assert_int_equal(len, strlen(url));
         assert_memory_equal(buf, url, len);
@@ -1128,6 +1138,232 @@ test_copy_start_kills(void **state)
 }
 
 
+/*
+ * A primary that has erased the first n of its URLs, and was killed before it
+ * took the snapshot: its files have them, and the journal has the erasure.
+ */
+
+static void
+primary_erase(primary_t *pr, unsigned urls, unsigned n)
+{
+    int                 lockfd;
+    char                url[64];
+    proc_t             *p;
+    unsigned            i;
+    uint64_t            number, lsn;
+    us_sweep_t          sweep;
+    us_store_item_t     item;
+    us_store_status_t   status;
+
+    static const uint8_t  random[16] = "the list's key..";
+
+    world.conf.path = world.path;
+    world.conf.follow = NULL;
+    world.conf.snapshot = 1000000;
+    world.conf.store.erases = 1;
+    pr->dirfd = world_open(".", O_RDONLY|O_DIRECTORY);
+    lockfd = world_open("lock", O_RDWR|O_CREAT);
+    assert_true(pr->dirfd >= 0 && lockfd >= 0);
+
+    replicas_stop();
+    world_zone();
+    p = proc_start(pr->dirfd, lockfd);
+    pass(100);
+    primary_fill(p, 0, urls);
+    world.current = p;
+
+    assert_int_equal(us_store_erasure_begin(p->l.store, US_ERASURE_URLS,
+                                            us_string(""), random, 0, NULL,
+                                            &number, &lsn), US_NEW);
+
+    for (i = 0; i < n; i++) {
+        snprintf(url, sizeof(url), "http://s%u.test/page/%u", i % 7, i);
+        memset(&item, 0, sizeof(item));
+        item.url = us_str_of(url);
+        (void) us_store_erase(p->l.store, number, &item, 1);
+        assert_int_equal(item.status, US_ERASED);
+    }
+
+    assert_int_equal(us_store_erasure_done(p->l.store, number, &lsn), US_OK);
+    memset(&sweep, 0, sizeof(sweep));
+
+    for (i = 0; i < 1000; i++) {
+        world.current = p;
+        status = us_store_sweep(p->l.store, &sweep);
+        world.current = NULL;
+
+        if (status == US_OK) {
+            break;
+        }
+
+        us_life_write(&p->l);
+        proc_step(p);
+    }
+
+    assert_int_equal(status, US_OK);
+
+    /* the keeper's thread does not come to run */
+
+    while (us_store_durable(p->l.store) < us_store_published(p->l.store)) {
+        world.now += 50;
+        us_release(&world.sh->sync_wanted, us_store_published(p->l.store));
+        proc_step(p);
+    }
+
+    world.current = p;
+    us_life_journal(&p->l, &pr->tail, &pr->beat);
+    world.current = NULL;
+    pr->urls = urls;
+    pr->erased = n;
+    p->jobs[US_ROLE_KEEPER] = NULL;
+    proc_kill(p);
+    (void) close(lockfd);
+    world.conf.store.erases = 0;
+}
+
+
+/* the LSN from which on no file of the copy may begin earlier */
+
+static uint64_t
+copy_gone(proc_t *p)
+{
+    us_erasure_info_t  e;
+
+    assert_int_equal(us_store_erasure(p->l.store, 1, &e), 1);
+    assert_true(e.gone > 0);
+
+    return e.gone;
+}
+
+
+static void
+copy_erased(proc_t *p)
+{
+    size_t              i;
+    uint64_t            end, gone;
+    us_dir_t            dir;
+    us_disk_error_t     e;
+    us_erasure_info_t   info;
+
+    gone = copy_gone(p);
+    assert_int_equal(us_store_erasure(p->l.store, 1, &info), 1);
+
+    for (end = world.now + FAKE_LATER; world.now < end; /* void */) {
+
+        if (!(us_life_left(&p->l, &info) & US_LEFT_FILES)) {
+            break;
+        }
+
+        pass(50);
+    }
+
+    assert_int_equal(us_life_left(&p->l, &info), US_LEFT_WORKERS);
+    assert_true(us_acquire(&p->l.follow_wiped) >= gone);
+
+    assert_int_equal(us_dir_read(copy.dirfd, &dir, &e), 0);
+    assert_true(dir.nsegments > 0 && dir.nsnapshots > 0);
+
+    for (i = 0; i < dir.nsegments; i++) {
+        assert_true(dir.segments[i] >= gone);
+    }
+
+    for (i = 0; i < dir.nsnapshots; i++) {
+        assert_true(dir.snapshots[i] >= gone);
+    }
+
+    us_dir_free(&dir);
+}
+
+
+/*
+ * An erasure comes with the journal: the copy has none of it in the end, if the
+ * worker or the server is killed at any call meanwhile.  Nothing is said to the
+ * primary before.
+ */
+
+static void
+test_copy_erases(void **state)
+{
+    proc_t             *p;
+    unsigned            at, all, row;
+    uint64_t            id, gone;
+    primary_t           pr, other;
+    us_erasure_info_t   e;
+
+    primary_erase(&pr, 40, 5);
+
+    p = copy_start(&pr);
+    comes(p, 1000);
+    assert_int_equal(net.erased, 0);
+    assert_int_equal(net.keeps, 1);
+    id = net.id;
+    copy_erased(p);
+
+    /* all but the workers, as nobody wipes them here: then it comes again */
+
+    for (row = 0; row < US_SHARE_MEMBERS; row++) {
+        us_release(&world.sh->members[row].wiped, UINT64_MAX);
+    }
+
+    pass(200);
+    gone = copy_gone(p);
+    assert_int_equal(net.erased, gone);
+    assert_int_equal(net.id, id);
+    assert_int_equal(net.gets, 2);
+    pass(3000);
+    assert_int_equal(net.gets, 2);
+
+    /* all is fetched anew: files and memory have them again */
+
+    other = pr;
+    other.tail.lsn = 0;
+    other.tail.offset = 0;
+    other.tail.ids = 0;
+    other.tail.crc = 0;
+    memset(&other.beat, 0, sizeof(us_beat_t));
+    other.urls = 0;
+    net.primary = &other;
+    net.closes = 1;
+    pass(2000);
+    assert_true(restarts() > 0);
+    assert_false(us_life_followed(&p->l, gone));
+    us_release(&world.sh->snapshot_next, world.now + 10000);
+    net.primary = &pr;
+    comes(p, 9000);
+    assert_int_equal(us_store_erasure(p->l.store, 1, &e), 1);
+    assert_int_equal(us_life_left(&p->l, &e), US_LEFT_FILES|US_LEFT_WORKERS);
+    assert_int_equal(net.erased, 0);
+    assert_int_equal(net.id, id);
+    copy_erased(p);
+
+    /* a restart is the same replica, and has to say it anew */
+
+    p = copy_start(&pr);
+    comes(p, 1000);
+    assert_int_equal(net.id, id);
+    assert_int_equal(net.erased, 0);
+    copy_erased(p);
+    assert_int_equal(restarts(), 0);
+
+    for (at = 1, all = 0; at < 2000; at += full() ? 1 : 3, all++) {
+        copy_remove();
+
+        if (!killed(copy_start(&pr), at)) {
+            break;
+        }
+
+        p = all % 2 ? copy_start(&pr) : proc_start(copy.dirfd, copy.lockfd);
+        comes(p, FAKE_LATER);
+        copy_erased(p);
+        assert_true(restarts() <= 1);
+    }
+
+    assert_true(at > 60);
+    copy_remove();
+    primary_remove(&pr);
+}
+
+
 /* the first file of the copy whose name begins so */
 
 static void
@@ -1537,6 +1773,7 @@ main(int argc, char **argv)
         test(test_copy),
         test(test_copy_kills),
         test(test_copy_start_kills),
+        test(test_copy_erases),
         test(test_copy_damage),
         test(test_copy_foreign),
         test(test_copy_gone),
