@@ -7,11 +7,14 @@ use strict;
 use warnings;
 
 use lib 't/lib';
+
+use Time::HiRes;
+use UrlStore::Replica;
 use UrlStore::Test;
 
 my $t = UrlStore::Test->new(workers => 2, log => 'notice');
 my @text = ('Content-Type' => 'text/plain');
-my $file = "$t->{dir}/u/erasures.log";
+our $file = "$t->{dir}/u/erasures.log";
 my $urlstore = "$UrlStore::Test::TOP/build/urlstore";
 
 sub lines
@@ -20,6 +23,17 @@ sub lines
     chomp(my @lines = <$f>);
 
     return @lines;
+}
+
+# KB that a process has had
+
+sub memory
+{
+    my ($pid) = @_;
+
+    open my $f, '<', "/proc/$pid/status" or die $!;
+
+    return map { /^VmHWM:\s+(\d+)/ ? $1 : () } <$f>;
 }
 
 # waits for a line; its columns
@@ -92,6 +106,60 @@ is(join("\n", grep { /secret\d|new\.example/ } @after), '', 'no URL');
 is((stat $file)[2] & 0777 & ~0644, 0, 'nobody else may write it');
 
 
+# a start says nothing of what was clean; what is moved or cut is made anew
+
+$t->stop;
+@before = lines();
+$t->start;
+$t->ready(write => 1);
+ok(wait_until(10, sub { !@{ $t->get('/erase/2')->json->{left} } }),
+    'clean after a start');
+select undef, undef, undef, 2.5;
+is(join("\n", lines()), join("\n", @before), '  no line');
+
+rename $file, "$file.moved";
+ok(line('^\S+\t2\tsite\tdone\t'), 'moved: the next one has a line of each');
+truncate $file, 0;
+ok(line('^\S+\t2\tsite\tdone\t'), 'cut: as well');
+is((-s $file), length(join '', map { "$_\n" } lines()), '  from its beginning');
+unlink $file;
+rename "$file.moved", $file;
+
+
+# of any size and contents: nobody waits until it is read
+
+{
+    $t->stop;
+    open my $h, '+<', $file or die $!;
+    my $size = -s $h;
+
+    seek $h, 0, 2;
+    print $h "2026-11-28T20:29:10Z\t$_\turls\tdone\t1\t1\t9\t9\t-\t-\t\n"
+        for 123456789, 2**63;
+    print $h 'x' x (1 << 20), "\n";
+    $h->flush;
+    truncate $h, 20 << 30;
+    $t->start;
+    $t->ready(write => 1);
+
+    my ($most, $until) = (0, Time::HiRes::time() + 4);
+
+    while ((my $from = Time::HiRes::time()) < $until) {
+        $t->get('/url/3');
+        my $took = Time::HiRes::time() - $from;
+        $most = $took if $took > $most;
+    }
+
+    cmp_ok($most, '<', .5, 'a file of 20 GB: no request waits');
+    cmp_ok((sort { $b <=> $a } map { memory($_) } $t->worker_pids)[0], '<',
+        300_000, '  nor is memory taken by numbers in it');
+    $t->stop;
+    truncate $h, $size;
+    $t->start;
+    $t->ready(write => 1);
+}
+
+
 # a reload: the next workers go on with it
 
 $t->reload;
@@ -110,6 +178,43 @@ is(@after, @before + 1, '  a line');
 like($after[-1], qr/\t4\turls\tdone\t1\t1\t\d+\t\d+\t-\t-\talone$/, '  it');
 system("$urlstore erase --list $t->{dir}/u >/dev/null");
 is(lines(), scalar @after, '  none for a list');
+
+# it stays when a replica fetches another store
+
+{
+    my $conf = <<'CONF';
+urlstore_zone u 16m erase_within=4s OPTIONS;
+server {
+    listen 127.0.0.1:%%PORT%%;
+    location / { urlstore_api u; }
+    location = /log { urlstore_log u; }
+}
+CONF
+    my $p = UrlStore::Test->new->run($conf =~ s{OPTIONS}{path=%%DIR%%/p}r);
+    my $r = UrlStore::Test->new(log => 'notice');
+
+    local $file = "$r->{dir}/u/erasures.log";
+
+    $p->ready(write => 1);
+    $r->run($conf =~ s{OPTIONS}
+        {'path=%%DIR%%/u follow=http://127.0.0.1:' . $p->port . '/'}er);
+    $p->post('/erase?reason=first', "http://one.example/\n", @text);
+    ok(line('\tdone\t.*\t-\tfirst$'), 'a replica has it, too');
+
+    my @first = lines();
+
+    $p->stop;
+    $p->run($conf =~ s{OPTIONS}{path=%%DIR%%/q}r);
+    $p->ready(write => 1);
+    $p->post('/erase?reason=second', "http://two.example/\n", @text);
+    ok(line('\tdone\t.*\t-\tsecond$'), 'another store');
+
+    my @both = lines();
+    is(join("\n", @both[0 .. $#first]), join("\n", @first),
+        '  what was there stays');
+    $_->stop for $r, $p;
+}
+
 
 # what cannot be written is tried again, and said
 

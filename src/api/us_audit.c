@@ -12,42 +12,53 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 
 #define US_AUDIT_TIME    21           /* bytes, with the tab */
 #define US_AUDIT_BUF     65536
+#define US_AUDIT_READ    16           /* of these, in a look */
 
 /* erasures of a look: the newest, and of the others */
 #define US_AUDIT_NEWEST  64
 #define US_AUDIT_SLICE   1024
 
 
-/* what is known of a number: its state and what is left; 0: nothing */
+/*
+ * What is known of a number: its state, what is left, and when it was begun, as
+ * another store, which was in the directory before, had the same numbers.  0:
+ * nothing.
+ */
 
-static uint8_t
+#define US_AUDIT_STATE   2            /* bits */
+#define US_AUDIT_CODE    8            /* with those of US_LEFT_* */
+
+static uint64_t
 us_audit_code(const us_erasure_info_t *e, unsigned left)
 {
-    return (uint8_t) (1 + e->state + (left << 2));
+    return e->created << US_AUDIT_CODE
+           | (left << US_AUDIT_STATE & ((1 << US_AUDIT_CODE) - 1))
+           | e->state;
 }
 
 
-static uint8_t *
+static uint64_t *
 us_audit_known(us_audit_t *a, uint64_t number)
 {
-    size_t    room;
-    uint8_t  *p;
+    size_t     room;
+    uint64_t  *p;
 
     if (number >= a->room) {
         room = number + number / 2 + 64;
-        p = realloc(a->known, room);
+        p = realloc(a->known, room * sizeof(uint64_t));
 
         if (p == NULL) {
             return NULL;
         }
 
-        memset(p + a->room, 0, room - a->room);
+        memset(p + a->room, 0, (room - a->room) * sizeof(uint64_t));
         a->known = p;
         a->room = room;
     }
@@ -56,12 +67,15 @@ us_audit_known(us_audit_t *a, uint64_t number)
 }
 
 
-/* a line without the time; one of another program is passed over */
+/*
+ * A line without the time.  One of another program, or of a number that the
+ * store has not given, is passed over.
+ */
 
 static int
 us_audit_line(us_audit_t *a, us_str_t line, uint64_t most)
 {
-    uint8_t           *known;
+    uint64_t          *known;
     unsigned           left;
     us_erasure_info_t  e;
 
@@ -71,8 +85,6 @@ us_audit_line(us_audit_t *a, us_str_t line, uint64_t most)
 
     line.data += US_AUDIT_TIME;
     line.len -= US_AUDIT_TIME;
-
-    /* a number takes a line at least, so a greater one is none of ours */
 
     if (!us_list_erasure_read(&line, &e, &left) || e.number > most) {
         return 0;
@@ -90,60 +102,74 @@ us_audit_line(us_audit_t *a, us_str_t line, uint64_t most)
 }
 
 
+/* reads on; 1: there may be more */
+
 static int
-us_audit_read(us_audit_t *a)
+us_audit_piece(us_audit_t *a, uint64_t most)
 {
-    int       rc;
-    size_t    n;
     ssize_t   got;
-    uint8_t  *buf, *p, *end;
+    uint8_t  *p, *end;
 
-    buf = malloc(US_AUDIT_BUF);
+    got = us_disk_pread(a->fd, a->buf + a->n, US_AUDIT_BUF - a->n, a->size);
 
-    if (buf == NULL) {
+    if (got == -1) {
         return -1;
     }
 
-    rc = 0;
-    n = 0;
+    a->size += (uint64_t) got;
+    a->n += (size_t) got;
+    p = a->buf;
 
-    do {
-        got = us_disk_pread(a->fd, buf + n, US_AUDIT_BUF - n, a->size);
+    while ((end = memchr(p, '\n', a->n)) != NULL) {
+        end++;
 
-        if (got == -1) {
-            rc = -1;
-            break;
+        if (us_audit_line(a, (us_str_t) { (size_t) (end - p), p }, most) == -1)
+        {
+            return -1;
         }
 
-        a->size += (uint64_t) got;
-        n += (size_t) got;
-        p = buf;
+        a->n -= (size_t) (end - p);
+        p = end;
+    }
 
-        while (rc == 0 && (end = memchr(p, '\n', n)) != NULL) {
-            end++;
-            rc = us_audit_line(a, (us_str_t) { (size_t) (end - p), p },
-                               a->size);
-            n -= (size_t) (end - p);
-            p = end;
-        }
+    /* a line that no line of ours is as long as */
 
-        /* a line that no line of ours is as long as */
+    a->n = a->n == US_AUDIT_BUF ? 0 : a->n;
+    memmove(a->buf, p, a->n);
 
-        n = n == US_AUDIT_BUF ? 0 : n;
-        memmove(buf, p, n);
+    return got != 0;
+}
 
-    } while (got && rc == 0);
+
+int
+us_audit_read(us_audit_t *a, uint64_t most)
+{
+    int       rc;
+    unsigned  i;
+
+    if (a->buf == NULL) {
+        return 0;
+    }
+
+    for (i = 0, rc = 1; i < US_AUDIT_READ && rc == 1; i++) {
+        rc = us_audit_piece(a, most);
+    }
+
+    if (rc != 0) {
+        return rc;
+    }
 
     /* of a writer that was killed, or found no room */
 
-    if (rc == 0 && n) {
-        rc = us_disk_pwrite(a->fd, "\n", 1, a->size);
-        a->size++;
+    if (a->n && us_disk_pwrite(a->fd, "\n", 1, a->size) == -1) {
+        return -1;
     }
 
-    free(buf);
+    a->size += a->n != 0;
+    free(a->buf);
+    a->buf = NULL;
 
-    return rc;
+    return 0;
 }
 
 
@@ -160,7 +186,9 @@ us_audit_open(us_audit_t *a, int dirfd)
         return -1;
     }
 
-    if (us_audit_read(a) == -1) {
+    a->buf = malloc(US_AUDIT_BUF);
+
+    if (a->buf == NULL) {
         err = errno;
         us_audit_close(a);
         errno = err;
@@ -179,6 +207,8 @@ us_audit_close(us_audit_t *a)
         a->fd = -1;
     }
 
+    free(a->buf);
+    a->buf = NULL;
     free(a->known);
     a->known = NULL;
     a->room = 0;
@@ -186,11 +216,33 @@ us_audit_close(us_audit_t *a)
 
 
 int
+us_audit_is(const us_audit_t *a, int dirfd)
+{
+    struct stat  own, st;
+
+    return fstat(a->fd, &own) == 0
+           && fstatat(dirfd, US_DIR_AUDIT, &st, AT_SYMLINK_NOFOLLOW) == 0
+           && own.st_dev == st.st_dev && own.st_ino == st.st_ino
+           && (a->buf || (uint64_t) own.st_size == a->size);
+}
+
+
+/* whether the last line of an erasure, in any state, has nothing left */
+
+static int
+us_audit_clean(uint64_t known, const us_erasure_info_t *e)
+{
+    return known >> US_AUDIT_STATE == us_audit_code(e, 0) >> US_AUDIT_STATE;
+}
+
+
+int
 us_audit_add(us_audit_t *a, const us_erasure_info_t *e, unsigned left)
 {
     time_t      now;
+    uint64_t   *known;
     struct tm   tm;
-    uint8_t    *known, *p, line[US_AUDIT_TIME + 1 + US_LIST_ERASURE];
+    uint8_t    *p, line[US_AUDIT_TIME + 1 + US_LIST_ERASURE];
 
     known = us_audit_known(a, e->number);
 
@@ -200,7 +252,7 @@ us_audit_add(us_audit_t *a, const us_erasure_info_t *e, unsigned left)
 
     /* a start says that some may be left, until it has been looked */
 
-    if (e->gone && *known && (*known - 1) >> 2 == 0) {
+    if (e->gone && us_audit_clean(*known, e)) {
         left = 0;
     }
 
@@ -244,10 +296,17 @@ us_audit_look(us_audit_t *a, const us_life_t *l)
     uint64_t  n, newest, end;
 
     n = us_store_erasures(l->store);
+    rc = us_audit_read(a, n);
+
+    if (rc != 0) {
+        return rc;
+    }
+
     newest = n > US_AUDIT_NEWEST ? n - US_AUDIT_NEWEST + 1 : 1;
     end = a->next + US_AUDIT_SLICE;
 
-    for (rc = 0; rc == 0 && a->next < newest && a->next < end; a->next++) {
+    for ( /* void */ ; rc == 0 && a->next < newest && a->next < end; a->next++)
+    {
         rc = us_audit_one(a, l, a->next);
     }
 

@@ -23,29 +23,41 @@
 typedef struct {
     int         fd;                   /* -1: not open */
     uint64_t    size;                 /* of the file */
-    uint8_t    *known;                /* the newest line of each number */
+    uint8_t    *buf;                  /* NULL: all was read */
+    size_t      n;                    /* bytes in it */
+    uint64_t   *known;                /* the newest line of each number */
     size_t      room;
     uint64_t    next;                 /* number of the next look */
 } us_audit_t;
 
 
 /*
- * Opens the file of a directory, made if need be, and reads it.  One process at
- * a time has it, until it is closed or killed.  0, or -1 with errno;
- * EWOULDBLOCK: another one has it.
+ * Opens the file of a directory, made if need be.  One process at a time has
+ * it, until it is closed or killed.  0, or -1 with errno; EWOULDBLOCK: another
+ * one has it.
  */
 int us_audit_open(us_audit_t *a, int dirfd);
 void us_audit_close(us_audit_t *a);
 
 /*
- * Adds a line, unless the last one says the same; what was clean is, but for an
- * erasure that was opened again.  0, or -1 with errno.
+ * Reads what is there of numbers up to `most`: some of it, as others wait
+ * meanwhile.  1: there is more; 0; or -1 with errno.
+ */
+int us_audit_read(us_audit_t *a, uint64_t most);
+
+/* whether it is what the directory has, and nobody else has changed it */
+int us_audit_is(const us_audit_t *a, int dirfd);
+
+/*
+ * When all was read: adds a line, unless the last one says the same; what was
+ * clean is, but for an erasure that was opened again.  0, or -1 with errno.
  */
 int us_audit_add(us_audit_t *a, const us_erasure_info_t *e, unsigned left);
 
 /*
- * Looks at the newest erasures of l->store, and at a slice of the others, in
- * turn: returns soon.  0, or -1 with errno.
+ * Reads on; or looks at the newest erasures of l->store, and at a slice of the
+ * others, in turn: returns soon.  0; 1: there is more to read; or -1 with
+ * errno.
  */
 int us_audit_look(us_audit_t *a, const us_life_t *l);
 

@@ -549,7 +549,14 @@ us_erase_audit(us_erasing_t *e, uint64_t number)
     rc = dirfd == -1 ? -1 : us_audit_open(&audit, dirfd);
 
     if (rc == 0) {
-        rc = us_audit_add(&audit, &info, us_embed_left(e->embed, &info));
+        do {
+            rc = us_audit_read(&audit, number);
+        } while (rc == 1);
+
+        if (rc == 0) {
+            rc = us_audit_add(&audit, &info, us_embed_left(e->embed, &info));
+        }
+
         us_audit_close(&audit);
     }
 

@@ -512,15 +512,24 @@ ngx_http_urlstore_sweep(ngx_http_urlstore_zone_t *zone)
 
 /*
  * Of all processes that serve the zone, one has the file, and the next one when
- * that has ended.
+ * that has ended.  If somebody has moved or changed the file, it is opened
+ * again.
  */
 
 static void
 ngx_http_urlstore_audit(ngx_http_urlstore_zone_t *zone)
 {
-    ngx_msec_t  wait;
+    ngx_err_t        err;
+    ngx_msec_t       wait;
+    us_life_state_t  state;
+
+    /* before, rows are those of a directory that is being read */
+
+    state = us_life_state(&zone->life);
 
     if (zone->life.conf.path == NULL
+        || (state != US_LIFE_READY && state != US_LIFE_REPLICA
+            && state != US_LIFE_STANDBY)
         || (ngx_msec_int_t) (ngx_current_msec - zone->audit_next) < 0
         || us_store_erasures(zone->store) == 0)
     {
@@ -529,12 +538,21 @@ ngx_http_urlstore_audit(ngx_http_urlstore_zone_t *zone)
 
     wait = NGX_HTTP_URLSTORE_TICK;
 
+    if (zone->audit.fd != -1
+        && !us_audit_is(&zone->audit, zone->life.dirfd))
+    {
+        us_audit_close(&zone->audit);
+    }
+
     if ((zone->audit.fd == -1
          && us_audit_open(&zone->audit, zone->life.dirfd) == -1)
         || us_audit_look(&zone->audit, &zone->life) == -1)
     {
-        if (ngx_errno != NGX_EAGAIN) {
-            ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, ngx_errno,
+        err = ngx_errno;
+        us_audit_close(&zone->audit);
+
+        if (err != NGX_EAGAIN) {
+            ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, err,
                           "urlstore_zone \"%V\": \"" US_DIR_AUDIT "\" could "
                           "not be written", &zone->name);
             wait = NGX_HTTP_URLSTORE_AUDIT_AGAIN;

@@ -432,8 +432,8 @@ us_dir_move(int dirfd, const char *name, int to, us_disk_error_t *e)
 
 
 /*
- * The same for all files.  The manifest is the last one: as long as there is
- * another file, it says whose that is.
+ * The same for all files, but for the audit, which is for ever.  The manifest
+ * is the last one: as long as there is another file, it says whose that is.
  */
 
 static int
@@ -454,6 +454,7 @@ us_dir_move_all(int dirfd, int to, us_disk_error_t *e)
     while (rc == 0 && (de = readdir(d)) != NULL) {
 
         if (us_dir_ours(de->d_name) && strcmp(de->d_name, US_DIR_LOCK) != 0
+            && strcmp(de->d_name, US_DIR_AUDIT) != 0
             && strcmp(de->d_name, US_MANIFEST_NAME) != 0)
         {
             rc = us_dir_move(dirfd, de->d_name, to, e);
