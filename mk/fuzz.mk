@@ -32,31 +32,18 @@ FUZZ_MAX_codec := 512
 # two maps
 FUZZ_MAX_map   := 2048
 
-fuzz_obj      = $(patsubst src/%.c,$(B)/fuzz/obj/%.o,$(1))
-FUZZ_URL     := fuzz/laws.c $(call fuzz_obj,$(wildcard src/url/*.c))
-FUZZ_INPUT   := $(call fuzz_obj,$(wildcard src/input/*.c)) fuzz/pieces.h
-FUZZ_MAP     := $(call fuzz_obj,$(wildcard src/cluster/*.c src/url/*.c \
-                src/input/us_json*.c) src/us_text.c src/us_hash.c \
-                src/us_words.c)
-
 $(B)/fuzz/obj/%.o: src/%.c | $(B)/.deps-fuzz
 	@mkdir -p $(@D)
 	clang $(FUZZ_CFLAGS) -MMD -MP -c -o $@ $<
 
-$(B)/fuzz/bin/json:        $(FUZZ_INPUT)
-$(B)/fuzz/bin/input:       $(FUZZ_INPUT)
-$(B)/fuzz/bin/map:         $(FUZZ_MAP)
-$(B)/fuzz/bin/scatter:     $(FUZZ_MAP)
-$(B)/fuzz/bin/journal:     $(call fuzz_obj,$(wildcard src/journal/*.c))
-$(B)/fuzz/bin/stream:      $(call fuzz_obj,$(wildcard src/journal/*.c))
-$(B)/fuzz/bin/url_parse:   $(FUZZ_URL) fuzz/laws.h
-$(B)/fuzz/bin/url_resolve: $(FUZZ_URL) fuzz/laws.h
-$(B)/fuzz/bin/url_rules:   $(FUZZ_URL) fuzz/laws.h
-$(B)/fuzz/bin/codec:       $(call fuzz_obj,$(CODEC_SRC))
+$(B)/fuzz/libus.a: $(patsubst src/%.c,$(B)/fuzz/obj/%.o,$(CORE_SRC))
+	$(archive)
 
-$(B)/fuzz/bin/%: fuzz/%.c
+$(addprefix $(B)/fuzz/bin/url_,parse resolve rules): fuzz/laws.c fuzz/laws.h
+
+$(B)/fuzz/bin/%: fuzz/%.c fuzz/pieces.h $(B)/fuzz/libus.a
 	@mkdir -p $(@D)
-	clang $(FUZZ_CFLAGS) -fsanitize=fuzzer -o $@ $(filter %.c %.o,$^) \
+	clang $(FUZZ_CFLAGS) -fsanitize=fuzzer -o $@ $(filter %.c,$^) $(filter %.a,$^) \
 	    $(CORE_LIBS)
 
 # one fuzzer, for its share of the time; not all have seeds
