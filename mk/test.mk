@@ -364,6 +364,11 @@ test-replica: test-programs    ## kills of a primary and its replicas, under loa
 	    $(PROVE) -v t/replica_campaign.t
 	US_REPLICA_CUTS=200 US_REPLICA_FLIPS=200 $(PROVE) t/replica.t
 
+# everything at once, HOURS (2) long; the figure is build/soak/soak.svg
+
+soak: test-programs $(B)/.deps-bench  ## crawlers, backups, a replica, kills, a full disk: HOURS=2
+	@t/soak/soak.pl
+
 
 # --- clusters: growth and failover, with kills of every participant -----
 #
@@ -412,7 +417,7 @@ $(CLIENT_MODULES): | $(B)/.deps-clients
 	    || npm ci --ignore-scripts --no-audit --no-fund
 	@touch $@
 
-.PHONY: test coverage test-musl test-arm64 regress test-full test-bare test-programs test-unit test-stress test-kill \
+.PHONY: test soak coverage test-musl test-arm64 regress test-full test-bare test-programs test-unit test-stress test-kill \
         test-replica test-cluster test-route test-route-short programs \
         test-server test-room test-steps check-model check-weak test-asan test-valgrind \
         test-builds test-upgrade faults test-faults test-claims test-web \
