@@ -1070,7 +1070,6 @@ us_sweep_finish(us_store_t *s, us_sweep_t *sweep)
                 us_release(&us_erasure_row(&s->arena, numbers[i])->owner, 0);
             }
 
-            sweep->lsn = us_store_published(s);
             return US_NEW;
         }
 
@@ -1085,7 +1084,9 @@ us_sweep_finish(us_store_t *s, us_sweep_t *sweep)
 }
 
 
-/* the adds are in the journal, and go from the ring; US_OK, _NEW, _BUSY */
+/*
+ * Adds and models are in the journal, and go from the ring; US_OK, _NEW, _BUSY
+ */
 
 static us_store_status_t
 us_sweep_ring(us_store_t *s, us_sweep_t *sweep)
@@ -1133,7 +1134,15 @@ us_sweep_pass(us_store_t *s, us_sweep_t *sweep)
         return US_BUSY;
 
     case US_ERASE_DONE:
-        sweep->over = 1;
+
+        if (!sweep->over) {
+
+            /* a model may have been installed since the pass has begun */
+
+            sweep->over = 1;
+            sweep->lsn = us_store_published(s);
+        }
+
         status = us_sweep_ring(s, sweep);
 
         if (status != US_OK) {

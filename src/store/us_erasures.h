@@ -169,7 +169,7 @@ typedef struct {
     size_t               n;
     size_t               noted;       /* of them, that their records are gone */
     uint64_t             gone;        /* at this LSN; or 0 */
-    uint64_t             lsn;         /* when it began */
+    uint64_t             lsn;         /* when its records were gone */
     uint64_t             ring;        /* bytes that are overwritten */
     unsigned             begun:1;
     unsigned             full:1;      /* some id was not deleted */

@@ -14,6 +14,7 @@
 #include "stream.h"
 #include "codec/us_record_private.h"
 #include "store/us_erase.h"
+#include "store/us_erasures.h"
 #include "store/us_store_private.h"
 
 #define ZONE       ((size_t) 24 << 20)
@@ -1914,6 +1915,79 @@ added_meanwhile(void **state)
 }
 
 
+/*
+ * A model that was learnt before is installed when a pass has just begun: the
+ * ring has its texts, and keeps them until they are in the journal, for longer
+ * than the pass takes.
+ */
+
+static void
+learnt_meanwhile(void **state)
+{
+    int                 learnt;
+    zone_t             *z;
+    us_str_t            model;
+    uint64_t            number, lsn;
+    unsigned            i;
+    pieces_t            p;
+    us_store_t         *s;
+    us_sweep_t          w;
+    us_store_item_t     it;
+    us_store_status_t   status;
+
+    zone_conf.erases = 1;
+    z = tokens_fill(RING, 0);
+    zone_conf.erases = 0;
+    s = z->store;
+    assert_int_equal(us_learn(&s->learn, s->codec, NULL, &model), 1);
+
+    assert_int_equal(us_store_erasure_begin(s, US_ERASURE_URLS, us_string(""),
+                                            (const uint8_t *) zone_conf.uuid,
+                                            0, NULL, &number, &lsn), US_NEW);
+
+    for (i = 0; i < TOKENS; i++) {
+        if (token_gone(i)) {
+            it = item(known[i].url, 0);
+            us_store_erase(s, number, &it, 1);
+            assert_int_equal(it.status, US_ERASED);
+            drain(z);
+        }
+    }
+
+    assert_int_equal(us_store_erasure_done(s, number, &lsn), US_OK);
+    drain(z);
+    pieces_of(z, &p);
+    assert_non_null(pieces_in(&p, model.data, model.len));
+
+    memset(&w, 0, sizeof(us_sweep_t));
+    learnt = 0;
+
+    do {
+        status = us_store_sweep(s, &w);
+
+        if (w.pass && !learnt) {
+            drain(z);
+            learnt = us_store_train(s, NULL);
+            assert_int_equal(learnt, 1);
+        }
+
+        if (status == US_BUSY) {
+            drain(z);
+        }
+    } while (status == US_NEW || status == US_BUSY);
+
+    assert_int_equal(status, US_OK);
+    assert_int_equal(learnt, 1);
+    drain(z);
+    assert_nowhere(&p, s);
+    assert_null(pieces_in(&p, s->arena.base + us_head(s)->ring, RING));
+
+    pieces_free(&p);
+    forget();
+    zone_destroy(z);
+}
+
+
 /* a model whose sample has what is erased meanwhile is not installed */
 
 static void
@@ -1963,6 +2037,7 @@ main(void)
         cmocka_unit_test(erase_tokens),
         cmocka_unit_test(encoded_before),
         cmocka_unit_test(added_meanwhile),
+        cmocka_unit_test(learnt_meanwhile),
         cmocka_unit_test(learnt_before),
         cmocka_unit_test(ones_are_no_record),
         cmocka_unit_test(ones_of_a_model),
