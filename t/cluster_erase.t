@@ -281,7 +281,8 @@ is($t->forget("/url/$id{$of[1][5]}?erase=1")->{status}, 503, '  or its id');
 $s = $t->get("/erase/$of_site")->json;
 is_deeply([@$s{qw(erasure state done unavailable)}],
     [$of_site, 'unknown', undef, [1]], 'an erasure of which a part is away');
-is_deeply($s->{left}, [qw(memory workers files log)], '  it may be anywhere');
+is_deeply($s->{left}, [qw(memory workers files log replicas)],
+    '  it may be anywhere');
 is(@{ $s->{parts} }, 2, '  the other parts');
 like($t->get("/erase/$of_site", Accept => 'text/plain')->{body},
     qr/\A\Q$of_site\E\tsite\tunknown\t.*^# unavailable=1\n\z/ms, '  as text');
