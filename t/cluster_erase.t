@@ -281,7 +281,7 @@ is($t->forget("/url/$id{$of[1][5]}?erase=1")->{status}, 503, '  or its id');
 $s = $t->get("/erase/$of_site")->json;
 is_deeply([@$s{qw(erasure state done unavailable)}],
     [$of_site, 'unknown', undef, [1]], 'an erasure of which a part is away');
-is_deeply($s->{left}, [qw(memory workers files log replicas)],
+is_deeply($s->{left}, [qw(memory workers files log replicas away)],
     '  it may be anywhere');
 is(@{ $s->{parts} }, 2, '  the other parts');
 like($t->get("/erase/$of_site", Accept => 'text/plain')->{body},
