@@ -54,10 +54,12 @@ us_job_run(us_job_t *job)
 
     /*
      * It may be one of a pool, whose next job is for another thread.  Those of
-     * the writer and the syncer are many, and free nothing.
+     * the writer and the syncer are many, and free nothing; but for a log.
      */
 
-    if (job->role != US_ROLE_WRITER && job->role != US_ROLE_SYNCER) {
+    if (l->conf.replicate
+        || (job->role != US_ROLE_WRITER && job->role != US_ROLE_SYNCER))
+    {
         us_wipe_thread();
     }
 
