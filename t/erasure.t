@@ -48,7 +48,7 @@ $t->post('/seen', join("\n", @gone), @text);
 $t->get('/prefix?url=' . uri_escape($gone[5]));
 $t->get('/normalize?url=' . uri_escape($gone[6]));
 
-is(traces("pid:$_"), 1, "process $_ has them") for $t->worker_pids;
+traces_found("pid:$_", "process $_ has them") for $t->worker_pids;
 
 my $r = $t->post('/erase', join("\n", @gone), @text);
 is($r->{status}, 202, 'erased');

@@ -85,7 +85,7 @@ for (@replicas{@first}) {
 traces_of([keys %gone], [], $primary->pid);
 
 for my $name (@first) {
-    is(traces("pid:$_"), 1, "$name: process $_ has them")
+    traces_found("pid:$_", "$name: process $_ has them")
         for $replicas{$name}->worker_pids;
 }
 
