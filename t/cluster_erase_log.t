@@ -6,7 +6,8 @@
 #
 # What is looked for in the tables: texts, in all records that their parts and
 # rows have, decoded; and the bytes of the records that were erased, in a dump
-# and in the files of the tables.
+# and in the files of the tables.  Of both nodes: texts in their memory, and the
+# bytes of records in their directories.
 
 use strict;
 use warnings;
@@ -34,7 +35,9 @@ my $urls = corpus('reddit_submissions', 12000);
 $_->allow(qr/the log .*is tried again/, qr/all is read anew/,
     qr/no new base of the log was made/, qr/not all that it has replaced/)
     for $n->nodes;
-$n->conf('replicas=0 takeover=2s lease=1s erase_within=' . WITHIN . 's');
+$n->{http} = 'keepalive_timeout 1s;';
+$n->conf('replicas=0 takeover=2s lease=1s path=%%DIR%%/u erase_within='
+    . WITHIN . 's');
 is($n->begin(sub { }), '', 'two nodes');
 
 my ($p, $s) = $n->nodes;
@@ -51,6 +54,13 @@ while (my @some = splice @$urls, 0, 500) {
     $p->post('/add?brief=1', join("\n", @some), @text);
 }
 
+# texts that no model makes shorter, at the end of a long row
+
+my @raw = map { my $n = $_; "http://raw.test/$n/" . join '', map {
+    ('a' .. 'z', 'A' .. 'Z', 0 .. 9)[rand 62] } 1 .. 400 } 1 .. 140;
+
+$p->post('/add?brief=1', join("\n", @raw), @text);
+
 for (split /\n/, $p->get('/urls?limit=100000')->{body}) {
     my ($id, $url) = split /\t/;
     $id{$url} = $id;
@@ -59,6 +69,8 @@ for (split /\n/, $p->get('/urls?limit=100000')->{body}) {
 my @urls = sort { $id{$a} <=> $id{$b} } keys %id;
 my @others = map { [@urls[map { 17 * $_ } @$_]] } [1 .. 300], [301 .. 350],
     [351 .. 400], [401 .. 450];
+
+push @{ $others[0] }, @raw;
 
 cmp_ok(@urls, '>', 9000, 'real URLs');
 
@@ -80,6 +92,9 @@ my $began = time;
 
 is(gone(), '', 'nothing is left');
 diag(sprintf 'after %.1f s', time - $began);
+is(standby(), 'log', '  but for the log, of which the standby knows nothing');
+diag(sprintf 'after %.1f s', time - $began);
+own('erased');
 is($p->stats->{rebases}, 1, 'one base is made');
 whole('erased');
 none('it');
@@ -105,23 +120,27 @@ diag($report) if $found;
 erase($others[1]);
 takeover();
 is(gone(), '', 'killed at once: nothing is left');
+is(standby(), 'log', '  nor at the standby that was the primary');
+own('killed at once');
 whole('killed at once');
 none('the next primary');
 
 
-# --- while the base is made
+# --- before the base is in force
 
 {
-    my $held = $pg->hold('LOCK TABLE urlstore_base IN EXCLUSIVE MODE');
+    my $held = $pg->hold('SELECT 1 FROM urlstore_log WHERE lsn = -1'
+        . ' FOR KEY SHARE');
 
     erase($others[2]);
-    ok(wait_until(30, sub { waiting('INSERT') }), 'a base is being made');
-    ok(wait_until(20, sub { left() eq 'log' }), '  for what is left');
+    ok(wait_until(30, sub { waiting('FOR UPDATE OF p, s') }),
+        'a base is being made');
+    like(left(), qr/\blog\b/, '  for what is left');
     takeover();
     like(left(), qr/\blog\b/, '  also at the next primary');
     $held->end;
-    is(gone(), '', 'killed while it is made: nothing is left');
-    whole('killed while a base is made');
+    is(gone(), '', 'killed before it is in force: nothing is left');
+    whole('killed before a base is in force');
     none('the next primary');
 }
 
@@ -134,8 +153,9 @@ none('the next primary');
         . ' FOR UPDATE');
 
     erase($others[3]);
-    ok(wait_until(30, sub { waiting('DELETE') }), 'the old one is removed');
-    ok(wait_until(20, sub { left() eq 'log' }), '  and is left so far');
+    ok(wait_until(30, sub { waiting('DELETE FROM urlstore_base') }),
+        'the old one is removed');
+    like(left(), qr/\blog\b/, '  and is left so far');
     isnt($pg->sql('SELECT base FROM urlstore_shard'), $base,
         '  while another one is in force');
     $base = $pg->sql('SELECT base FROM urlstore_shard');
@@ -177,7 +197,8 @@ sub looked_for
     my @kept = grep { !$looked{$_} } @urls;
 
     traces_of(map({ my $of = $_; $what eq 'texts' ? $of
-        : [map { $bytes{$id{$_}} } @$of] } $list, \@kept), $p->pid);
+        : [map { $bytes{$id{$_}} } @$of] } $list, \@kept),
+        ($p->worker_pids)[0]);
 }
 
 
@@ -294,6 +315,38 @@ sub gone
 }
 
 
+# what a standby has left
+
+sub standby
+{
+    my $left;
+
+    wait_until(60, sub {
+        my $r = $s->get("/erase/$erasure");
+        $left = $r->{status} == 200 ? join ' ', @{ $r->json->{left} }
+            : $r->{body};
+        return $left eq 'log';
+    });
+
+    return $left;
+}
+
+
+# what the nodes have themselves: files and memory
+
+sub own
+{
+    my ($what) = @_;
+
+    looked_for(texts => [keys %gone]);
+    traces_none("pid:$_", "$what: no text in process $_")
+        for map { $_->worker_pids } $p, $s;
+    looked_for(bytes => [keys %gone]);
+    traces_none("$_->{dir}/u", '  nor a byte of a record in the files')
+        for $p, $s;
+}
+
+
 # the primary is killed, and the standby has its place
 
 sub takeover
@@ -338,7 +391,7 @@ sub whole
 sub waiting
 {
     return $pg->sql("SELECT count(*) FROM pg_stat_activity WHERE"
-        . " wait_event_type = 'Lock' AND query LIKE '%$_[0] %urlstore_base%'");
+        . " wait_event_type = 'Lock' AND query LIKE '%$_[0]%'");
 }
 
 

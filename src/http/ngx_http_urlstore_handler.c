@@ -25,6 +25,7 @@
 #define ALWAYS       NGX_HTTP_URLSTORE_ALWAYS
 #define LISTS        NGX_HTTP_URLSTORE_LISTS
 #define LISTS_SITES  NGX_HTTP_URLSTORE_LISTS_SITES
+#define OF_NODE      NGX_HTTP_URLSTORE_OF_NODE
 
 
 /*
@@ -82,7 +83,7 @@ const ngx_http_urlstore_endpoint_t
       "url id base brief summary remove" },
 
     { ngx_string("erase"), GET|NGX_HTTP_POST, GET|NGX_HTTP_DELETE,
-      NGX_HTTP_POST|NGX_HTTP_DELETE, LISTS|OF_ALL,
+      NGX_HTTP_POST|NGX_HTTP_DELETE, LISTS|OF_ALL|OF_NODE,
       "url id base brief summary site reason from limit cursor" }
 };
 
@@ -105,6 +106,12 @@ ngx_http_urlstore_store_begin(ngx_http_urlstore_ctx_t *ctx)
 
     zone = ctx->zone;
     flags = ctx->endpoint->flags;
+
+    if ((flags & OF_NODE) && ctx->tail.len
+        && !ngx_http_urlstore_header_in(ctx->r, "urlstore-map"))
+    {
+        flags &= ~(LISTS|LISTS_SITES);
+    }
 
     ngx_http_urlstore_refresh(zone);
 

@@ -127,6 +127,9 @@ typedef enum {
 #define NGX_HTTP_URLSTORE_LISTS        8
 #define NGX_HTTP_URLSTORE_LISTS_SITES  16
 
+/* of NAME/..., each node answers for itself; a router asks for the shard */
+#define NGX_HTTP_URLSTORE_OF_NODE      512
+
 /* what follows its name is that of a set; in the words of marks */
 #define NGX_HTTP_URLSTORE_OF_SET       64
 #define NGX_HTTP_URLSTORE_OF_MARK      128

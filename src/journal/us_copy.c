@@ -325,8 +325,8 @@ us_copy_block(us_copy_t *c, us_place_t *at, const us_manifest_t *m,
 
 
 int
-us_copy_append(us_copy_t *c, us_place_t *at, const us_manifest_t *m,
-    us_str_t ops, uint64_t ids, uint64_t limit)
+us_copy_roll(us_copy_t *c, us_place_t *at, const us_manifest_t *m,
+    uint64_t limit)
 {
     int  rc;
 
@@ -337,9 +337,17 @@ us_copy_append(us_copy_t *c, us_place_t *at, const us_manifest_t *m,
         rc = us_copy_block(c, at, m, (us_str_t) { 0, NULL }, 0);
     }
 
-    if (rc == 0 && at->tail.offset == 0) {
-        rc = us_copy_head(c, at, m);
-    }
+    return rc == 0 && at->tail.offset == 0 ? us_copy_head(c, at, m) : rc;
+}
+
+
+int
+us_copy_append(us_copy_t *c, us_place_t *at, const us_manifest_t *m,
+    us_str_t ops, uint64_t ids, uint64_t limit)
+{
+    int  rc;
+
+    rc = us_copy_roll(c, at, m, limit);
 
     return rc == 0 ? us_copy_block(c, at, m, ops, ids) : rc;
 }

@@ -71,6 +71,10 @@ int us_copy_start(us_copy_t *c, us_place_t *at, const us_manifest_t *m,
 int us_copy_append(us_copy_t *c, us_place_t *at, const us_manifest_t *m,
     us_str_t ops, uint64_t ids, uint64_t limit);
 
+/* the next file begins, if one has `limit` bytes; as us_copy_append() */
+int us_copy_roll(us_copy_t *c, us_place_t *at, const us_manifest_t *m,
+    uint64_t limit);
+
 /* what was written becomes durable; 0, or -1 with c->error */
 int us_copy_sync(us_copy_t *c);
 

@@ -20,6 +20,7 @@
 #include "../journal/us_crc32c.h"
 #include "../journal/us_dir.h"
 #include "../replog/us_standby.h"
+#include "../store/us_erasures.h"
 #include "../store/us_shard.h"
 #include "../us_clock.h"
 
@@ -107,7 +108,8 @@ us_copier_due(const us_life_t *l)
     }
 
     return us_acquire(&l->sh->snapshot_lsn) == 0
-           || us_sink_due(l, us_acquire(&sh->lsn));
+           || us_sink_due(l, us_acquire(&sh->lsn))
+           || us_erased_due(l, l->store, us_acquire(&sh->lsn));
 }
 
 
@@ -309,6 +311,7 @@ us_copier_mine(us_copier_t *c)
     }
 
     us_copy_close(&c->copy);
+    us_release(&c->f.life->copier_wiped, 0);
     memset(&c->standby, 0, sizeof(us_standby_t));
 
     c->standby.log = c->f.log;
@@ -543,6 +546,48 @@ us_copier_wait(void *data, uint64_t lsn, uint64_t until)
 }
 
 
+/* a segment that has erased records ends, so that the snapshot replaces it */
+
+static int
+us_copier_roll(us_copier_t *c, const us_store_t *store)
+{
+    int           rc;
+    uint64_t      gone;
+    us_replog_t  *log;
+
+    log = c->f.log;
+    gone = us_store_erased_lsn(store);
+
+    if (c->at.tail.segment >= gone || c->at.tail.lsn < gone) {
+        return 0;
+    }
+
+    /* a process that has read nothing so far knows no settings */
+
+    if (c->settings[0] == '\0'
+        && (log->ops->head(log, &c->standby.head) != US_REPLOG_OK
+            || us_copier_settings(c) == -1))
+    {
+        return -1;
+    }
+
+    rc = us_copy_roll(&c->copy, &c->at, &c->manifest, 0);
+
+    if (rc == 0) {
+        us_copier_publish(c, &c->standby.at);
+        return 0;
+    }
+
+    us_copier_fail(c, US_COPIER_NO_JOURNAL, c->copy.error.text);
+
+    if (rc == US_COPY_GONE) {
+        us_copier_again(c);
+    }
+
+    return -1;
+}
+
+
 static void
 us_copier_snapshot_job(us_job_t *job)
 {
@@ -583,6 +628,11 @@ us_copier_snapshot_job(us_job_t *job)
     if (memcmp(conf.uuid, c->at.uuid, sizeof(conf.uuid)) != 0
         || conf.epoch != c->at.epoch)
     {
+        us_store_close(d.store);
+        return;
+    }
+
+    if (us_copier_roll(c, d.store) == -1) {
         us_store_close(d.store);
         return;
     }
@@ -923,23 +973,16 @@ us_copier_begin(us_copier_t *c)
 
 
 static void
-us_copier_job(us_job_t *job)
+us_copier_turn(us_copier_t *c)
 {
     uint64_t          until;
     us_life_t        *l;
-    us_copier_t      *c;
     us_standby_rc_t   rc;
 
-    l = job->life;
+    l = c->f.life;
     until = us_job_now(l) + US_COPIER_TURN;
-    job->stays = 1;
-    l->copier_next = us_job_now(l) + US_COPIER_POLL;
 
-    c = us_copier_open(job);
-
-    if (c == NULL || !us_copier_mine(c)
-        || (!c->begun && us_copier_begin(c) == -1))
-    {
+    if (!us_copier_mine(c) || (!c->begun && us_copier_begin(c) == -1)) {
         return;
     }
 
@@ -951,6 +994,43 @@ us_copier_job(us_job_t *job)
 
     if (rc == US_STANDBY_MORE) {
         l->copier_next = 0;
+    }
+}
+
+
+static void
+us_copier_job(us_job_t *job)
+{
+    us_life_t    *l;
+    us_copier_t  *c;
+
+    l = job->life;
+    job->stays = 1;
+    l->copier_next = us_job_now(l) + US_COPIER_POLL;
+
+    c = us_copier_open(job);
+
+    if (c) {
+        us_copier_turn(c);
+
+        /* rows from before are not read any more */
+
+        us_follow_wipe(&c->f, !c->begun || c->standby.at.next > l->copier_gone
+                              ? l->copier_gone : 0, &l->copier_wiped);
+    }
+}
+
+
+static void
+us_copier_look_job(us_job_t *job)
+{
+    us_copier_t  *c;
+
+    job->stays = 1;
+    c = us_copier_open(job);
+
+    if (c && us_copier_mine(c)) {
+        us_erased_look(job->life);
     }
 }
 
@@ -969,8 +1049,13 @@ us_copier(us_life_t *l)
         return;
     }
 
+    l->copier_gone = us_store_erased_lsn(l->store);
+
     if (us_copier_due(l)) {
         (void) us_job_start(l, US_ROLE_KEEPER, us_copier_snapshot_job, NULL);
+
+    } else if (us_erased_wanted(l, l->store)) {
+        (void) us_job_start(l, US_ROLE_KEEPER, us_copier_look_job, NULL);
 
     } else if (us_job_now(l) >= l->copier_next) {
         (void) us_job_start(l, US_ROLE_KEEPER, us_copier_job, NULL);

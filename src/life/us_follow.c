@@ -10,6 +10,7 @@
 #include "../replog/us_standby.h"
 #include "../us_clock.h"
 #include "../us_fault.h"
+#include "../us_wipe.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -20,14 +21,23 @@ int
 us_follow_due(us_life_t *l, us_follow_t **f, unsigned roles)
 {
     unsigned  i;
+    uint64_t  holder, other;
 
-    for (i = 0; i < US_ROLES; i++) {
+    for (i = 0, other = 0; i < US_ROLES; i++) {
         if ((roles >> i & 1) && l->jobs[i].active) {
             return 0;
         }
+
+        holder = roles >> i & 1 ? us_acquire(&l->sh->roles[i].holder) : 0;
+        other = holder == l->self ? other : other | holder;
     }
 
     if (!us_job_stopping(l)) {
+
+        if (other) {
+            us_follow_stop(f);
+        }
+
         return 1;
     }
 
@@ -68,6 +78,27 @@ us_follow_stop(us_follow_t **f)
 
         free(*f);
         *f = NULL;
+    }
+}
+
+
+void
+us_follow_wipe(us_follow_t *f, uint64_t gone, uint64_t *wiped)
+{
+    if (gone > us_relaxed(wiped)) {
+
+        if (f->store) {
+            us_store_wipe(f->store);
+        }
+
+        /* the next connection must not get what lies in freed memory */
+
+        if (f->log) {
+            f->log->ops->drop(f->log);
+            (void) us_wipe_heap();
+        }
+
+        us_release(wiped, gone);
     }
 }
 

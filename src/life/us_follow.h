@@ -87,9 +87,16 @@ struct us_follow_s {
 /*
  * Of the event loop: whether a job may be started, of these roles (bits).  A
  * process that is to end stops following, as another one may have the roles at
- * once.
+ * once.  So does one whose roles another one has.
  */
 int us_follow_due(us_life_t *l, us_follow_t **f, unsigned roles);
+
+/*
+ * Of a job's end: what this process has for all jobs is wiped when records of
+ * erased URLs are gone, at that LSN.  0: not while the store is built, as that
+ * is going to be freed.  *wiped, of the life, is this LSN then.
+ */
+void us_follow_wipe(us_follow_t *f, uint64_t gone, uint64_t *wiped);
 
 /* us_replica.c, of each tick: starts a job, if one is due */
 void us_replica(us_life_t *l);

@@ -229,6 +229,8 @@ struct us_life_s {
     uint64_t          follow_wiped;   /* LSN: see us_life_followed() */
     us_follow_t      *copier;         /* of the keeper's jobs */
     uint64_t          copier_next;    /* ms: not before */
+    uint64_t          copier_gone;    /* LSN: of its next job */
+    uint64_t          copier_wiped;   /* LSN: see us_life_followed() */
     int               empty;          /* store stands in, see us_join.c */
     void             *empty_mem;
     size_t            empty_size;

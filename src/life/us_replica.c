@@ -712,28 +712,19 @@ us_replica_read(us_replica_t *r)
 }
 
 
-/*
- * What this process has for all jobs is wiped when records of erased URLs are
- * gone; while the store is built, it is going to be freed.
- */
-
 static void
 us_replica_wipe(us_replica_t *r)
 {
-    uint64_t    lsn;
-    us_life_t  *l;
+    uint64_t  gone, *wiped;
 
-    l = r->f.life;
+    gone = r->f.store && !r->f.bulk ? us_store_erased_lsn(r->f.store) : 0;
+    wiped = &r->f.life->follow_wiped;
 
-    if (r->f.store && !r->f.bulk) {
-        lsn = us_store_erased_lsn(r->f.store);
-
-        if (lsn > us_relaxed(&l->follow_wiped)) {
-            us_store_wipe(r->f.store);
-            us_peer_wipe(&r->peer);
-            us_release(&l->follow_wiped, lsn);
-        }
+    if (gone > us_relaxed(wiped)) {
+        us_peer_wipe(&r->peer);
     }
+
+    us_follow_wipe(&r->f, gone, wiped);
 }
 
 

@@ -97,6 +97,7 @@ us_replicate_emptied(us_follow_t *f)
 {
     us_release(&f->life->sh->deleted_lsn, 0);
     us_release(&f->life->sh->replicate.astray, 0);
+    us_release(&f->life->follow_wiped, 0);
     us_release(&f->life->sh->replicate.erased, 0);
     us_release(&f->life->sh->replicate.erased_next, 0);
 
@@ -665,6 +666,7 @@ us_replicate_write_job(us_job_t *job)
             us_job_say(job, US_SAY_WARN, "the log confirms again");
         }
 
+        us_follow_wipe(&r->f, us_store_erased_lsn(l->store), &l->follow_wiped);
         break;
 
     case US_APPENDER_AGAIN:
@@ -1438,6 +1440,10 @@ us_replicate_job(us_job_t *job)
     } while (l->follow_next == 0 && us_job_now(l) < until
              && us_share_state(l->sh) != US_LIFE_READY
              && !us_job_stopping(l));
+
+    us_follow_wipe(&r->f, r->f.store && !r->f.bulk
+                          ? us_store_erased_lsn(r->f.store) : 0,
+                   &l->follow_wiped);
 }
 
 

@@ -2122,6 +2122,13 @@ us_pg_other(us_replog_t *log)
 }
 
 
+static void
+us_pg_forget(us_replog_t *log)
+{
+    us_pg_drop((us_pg_t *) log);
+}
+
+
 const us_replog_ops_t  us_pg_ops = {
     .name = "postgres",
     .version = US_VERSION,
@@ -2139,5 +2146,6 @@ const us_replog_ops_t  us_pg_ops = {
     .rebase_part = us_pg_rebase_part,
     .rebase = us_pg_rebase,
     .trim = us_pg_trim,
-    .leave = us_pg_other
+    .leave = us_pg_other,
+    .drop = us_pg_forget
 };

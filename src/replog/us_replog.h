@@ -239,6 +239,9 @@ struct us_replog_ops_s {
 
     /* the next call begins at another server, if there are several; or NULL */
     void             (*leave)(us_replog_t *log);
+
+    /* the next call makes a connection: what this one has in memory is freed */
+    void             (*drop)(us_replog_t *log);
 };
 
 

@@ -344,6 +344,13 @@ flog_base(us_replog_t *log, uint32_t part, us_replog_take_pt take, void *data)
 }
 
 
+static void
+flog_drop(us_replog_t *log)
+{
+    log->session++;
+}
+
+
 static const us_replog_ops_t  flog_ops = {
     .name = "fake",
     .version = "",
@@ -357,7 +364,8 @@ static const us_replog_ops_t  flog_ops = {
     .append = flog_append,
     .beat = flog_beat,
     .promote = flog_promote,
-    .base = flog_base
+    .base = flog_base,
+    .drop = flog_drop
 };
 
 

@@ -1109,6 +1109,13 @@ fake_trim(us_replog_t *log)
 }
 
 
+static void
+fake_drop(us_replog_t *log)
+{
+    ((fake_log_t *) log)->server = -1;
+}
+
+
 static const us_replog_ops_t  fake_ops = {
     .name = "fake",
     .head = fake_head,
@@ -1122,6 +1129,7 @@ static const us_replog_ops_t  fake_ops = {
     .rebase_part = fake_rebase_part,
     .rebase = fake_rebase,
     .trim = fake_trim,
+    .drop = fake_drop
 };
 
 

@@ -6,6 +6,7 @@ package UrlStore::Nodes;
 #     my $n = UrlStore::Nodes->new($conninfo, $conninfo);   of node 0, 1
 #     $n->conf('lease=1s takeover=2s');      parameters of the zone; of node 0
 #                                            alone, of node 1 alone
+#     $n->{http} = 'keepalive_timeout 1s;';  more of nginx's http {}, before
 #     my $why = $n->begin(sub { ... });      all starts anew; '', or what is
 #                                            wrong.  The code empties the log
 #     $n->load(4, $seed, "slow");            clients, and one that only looks
@@ -89,6 +90,7 @@ sub conf
         my $own = $of[$k] // '';
 
         $self->{nodes}[$k]->conf(<<"CONF");
+@{[ $self->{http} // '' ]}
 urlstore_cluster c %%DIR%%/map.json;
 urlstore_zone u 16m cluster=c shard=0 node=n$k $zone $own
     replicate=postgres:\@%%DIR%%/conninfo;
