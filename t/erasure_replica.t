@@ -135,6 +135,10 @@ ok(wait_until(5, sub { left($primary) =~ /replicas/ }), '  the primary waits');
 clean('copy');
 ok(wait_until(5, sub { left($primary) eq 'away' }), '  not for that one');
 
+$primary->reload;
+ok(wait_until(5 * WITHIN, sub { left($primary) eq 'away' }),
+    '  nor after a reload, which forgets none');
+
 ok(start('stopped'), 'stopped: begins with its directory');
 clean('stopped');
 ok(wait_until(5, sub { left($primary) eq '' }), 'the primary waits for nobody');
