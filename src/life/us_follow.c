@@ -20,21 +20,30 @@
 int
 us_follow_due(us_life_t *l, us_follow_t **f, unsigned roles)
 {
+    int       own, other;
     unsigned  i;
-    uint64_t  holder, other;
+    uint64_t  holder;
 
-    for (i = 0, other = 0; i < US_ROLES; i++) {
-        if ((roles >> i & 1) && l->jobs[i].active) {
+    for (i = 0, own = 0, other = 0; i < US_ROLES; i++) {
+
+        if (!(roles >> i & 1)) {
+            continue;
+        }
+
+        if (l->jobs[i].active) {
             return 0;
         }
 
-        holder = roles >> i & 1 ? us_acquire(&l->sh->roles[i].holder) : 0;
-        other = holder == l->self ? other : other | holder;
+        holder = us_acquire(&l->sh->roles[i].holder);
+        own |= holder == l->self;
+        other |= holder && holder != l->self;
     }
 
     if (!us_job_stopping(l)) {
 
-        if (other) {
+        /* who was killed, or is stopped, may still have the one before ours */
+
+        if (other && !own) {
             us_follow_stop(f);
         }
 

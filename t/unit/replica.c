@@ -1276,6 +1276,40 @@ copy_erased(proc_t *p)
 
 
 /*
+ * What a process has is closed if others have its roles, but not because one of
+ * two is still in the hands of a process that was killed, or is stopped.
+ */
+
+static void
+test_roles_of_others(void **state)
+{
+    proc_t          *p;
+    uint64_t        *loader, *writer;
+    primary_t        pr;
+    const unsigned   both = 1 << US_ROLE_LOADER | 1 << US_ROLE_WRITER;
+
+    primary_erase(&pr, 40, 5);
+    p = copy_start(&pr);
+    comes(p, 1000);
+
+    loader = &world.sh->roles[US_ROLE_LOADER].holder;
+    writer = &world.sh->roles[US_ROLE_WRITER].holder;
+    assert_int_equal(*loader, p->l.self);
+    assert_int_equal(*writer, 0);
+
+    *writer = p->l.self + 1;
+    p->l.jobs[US_ROLE_LOADER].active = 0;
+    assert_int_equal(us_follow_due(&p->l, &p->l.follow, both), 1);
+    assert_non_null(p->l.follow);
+
+    *loader = 0;
+    assert_int_equal(us_follow_due(&p->l, &p->l.follow, both), 1);
+    assert_null(p->l.follow);
+    *writer = 0;
+}
+
+
+/*
  * An erasure comes with the journal: the copy has none of it in the end, if the
  * worker or the server is killed at any call meanwhile.  Nothing is said to the
  * primary before.
@@ -1773,6 +1807,7 @@ main(int argc, char **argv)
         test(test_copy),
         test(test_copy_kills),
         test(test_copy_start_kills),
+        test(test_roles_of_others),
         test(test_copy_erases),
         test(test_copy_damage),
         test(test_copy_foreign),
