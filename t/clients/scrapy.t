@@ -86,7 +86,7 @@ sub show_log { diag(substr slurp("$dir/$_[0].out", 1), -2000) }
 # --- one after the other, and at the same time ----------------------------
 
 my $conf = join '', map { "urlstore_zone $_ 16m marks=visited;\n" }
-    qw(one two1 two2 two3 two4 three four five six seven eight);
+    qw(one two1 two2 two3 two4 three four five six seven eight nine);
 my $t = UrlStore::Test->new->run(<<CONF);
 $conf
 server {
@@ -101,6 +101,7 @@ server {
     location /six/ { urlstore_api six; }
     location /seven/ { urlstore_api seven; }
     location /eight/ { urlstore_api eight; }
+    location /nine/ { urlstore_api nine; }
     location /four/ {
         if (-f %%DIR%%/busy) { return 503; }
         error_page 503 \@busy;
@@ -191,6 +192,41 @@ like(`$redis URLSTORE_SET=s URLSTORE_OLDER=1d 2>&1`,
 like(`$redis URLSTORE_SET=a/b 2>&1`,
     qr/^urlstore.errors.Problem: PUT .*: 400 .* name of a set/m,
     '... nor any name');
+
+# --- what was erased --------------------------------------------------------
+
+# the last pages lead to no other that nothing else leads to
+
+my @gone = map { $pages - $_ } 1, 7, 20;
+my $erased = join '', map { $site->urls->[$_] . "\n" } @gone;
+
+is($t->post('/nine/erase', "${erased}http://redis.test/c\n")->{status}, 202,
+    'pages are erased');
+ok(ends(crawl('erased', "$store/nine")), '... then a crawler')
+    or show_log('erased');
+$got = $site->fetched->{all};
+is(join(' ', sort { $a <=> $b } $site->missing($got)),
+    join(' ', sort { $a <=> $b } @gone), '... fetches all others')
+    or show_log('erased');
+is(left($t, '/nine'), '', '... and marks them');
+like(slurp("$dir/erased.out"), qr{'urlstore/refused': [1-9]},
+    '... it counts what was refused');
+
+for my $always (0, 1) {
+    ok(ends(crawl("start$always", "$store/nine", URLSTORE_START => 1 - $always,
+        start => $site->urls->[$gone[0]])), 'one that begins with such a page')
+        or show_log("start$always");
+    is($site->requests, 0, '... fetches nothing'
+        . ($always ? ', with URLSTORE_START=0 either' : ''));
+    like(slurp("$dir/start$always.out"), qr/start URL was erased/,
+        '... and says why');
+}
+
+my $nine = $redis =~ s{/seven$}{/nine}r;
+
+is(`$nine`, "new\nnew\nseen\nseen\nseen\n",
+    'the filter alone lets no erased URL through');
+
 
 # they may miss each other: then once more
 

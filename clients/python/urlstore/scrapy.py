@@ -28,7 +28,7 @@ Settings:
                        ".done"); "" marks nothing
     URLSTORE_RESUME    crawls what is stored and has no mark, too (False)
     URLSTORE_START     start URLs are filtered like any other (True); False:
-                       they are crawled always
+                       they are crawled always, unless they were erased
     URLSTORE_OLDER     crawls pages again that were claimed longer ago, such
                        as "30d" (needs revisit= in the zone)
     URLSTORE_LEASE     such as "1h": pages without the mark that nobody has
@@ -160,7 +160,7 @@ class Shared:
         if item.mine or (item.unsure and item.id not in self.taken):
             if item.id is not None:
                 self.taken.add(item.id)
-        elif item.status in ("seen", "rejected"):
+        elif item.status in ("seen", "rejected", "refused"):
             return False
         elif self.seen_here(request):
             # What the store cannot hold (ftp:, a full zone).
@@ -427,6 +427,10 @@ class SpiderMiddleware:
     def start_wanted(self, request: Any, item: Item) -> bool:
         if self.shared.wanted(request, item):
             return True
+        if item.status == "refused":    # erased: its URL is for no log
+            logger.info("a start URL was erased from the store, so it is not "
+                        "crawled")
+            return False
         judged(request, item.id)
         if self.filter_start and not self.resume and not self._told:
             self._told = True
