@@ -149,6 +149,18 @@ $r = seencheck("[$ftp,$trap]");
 is("$r->{status} $r->{body}", "200 [$ftp]",
     'what the store cannot hold is unseen, what a rule rejects is seen');
 
+my $gone = element('http://example.com/gone', 'asset');
+
+is($t->post('/erase', "http://example.com/gone\n",
+    'Content-Type' => 'text/plain')->{status}, 202, 'an URL is erased');
+is(seencheck("[$gone]")->{status}, 204, '... and seen');
+
+{
+    local $zeno = start($t->port, '--set', 'zeno');
+
+    is(seencheck("[$gone]")->{status}, 204, '... with a set, too');
+}
+
 for my $bad ('{}', '[1]', '[{"value":1}]', '["http://example.com/"]', '[',
              "[$a", "[$a $b]", "[$a,]", "[$a]x", '', "\xff", '[' x 100000)
 {
@@ -178,7 +190,9 @@ is($zeno->request('GET', '/')->{headers}{allow}, 'POST', 'GET is 405');
 
 my $slow = UrlStore::Fake->new(sub {
     my ($name, $n) = @_;
-    sleep 1 if $n < 10;
+    return { forward => $t->port, drop => 'sent' }
+        if $name eq 'owed' && !-e "$t->{dir}/erased";
+    sleep 1 if $name eq 'slow' && $n < 10;
     return { forward => $t->port };
 });
 
@@ -197,6 +211,22 @@ my $slow = UrlStore::Fake->new(sub {
     is("$r->{status} " . ($r->{body} eq $many), '200 1',
         '... which has what was added meanwhile');
     is(seencheck($many)->{status}, 204, '... once');
+}
+
+# two URLs are added for an answer that is lost, and one of them is erased
+
+{
+    local $zeno = start($slow->port . '/x/owed');
+
+    my ($kept, $gone) = map { element("http://owed.test/$_", 'asset') } 1, 2;
+
+    is(seencheck("[$kept,$gone]")->{status}, 503, 'a lost answer: 503');
+    like($t->post('/erase', "http://owed.test/2\n",
+        'Content-Type' => 'text/plain')->{body}, qr/^\d+\terased\t/,
+        '... one URL that it added is erased');
+    spew("$t->{dir}/erased", '');
+    $r = seencheck("[$kept,$gone]");
+    is("$r->{status} $r->{body}", "200 [$kept]", '... and is seen then');
 }
 
 $t->stop;

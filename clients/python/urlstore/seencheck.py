@@ -139,7 +139,8 @@ class Seen:
 
     def unseen(self, asked: List[Element]) -> List[Element]:
         """Adds what is new.  What the store cannot hold counts as unseen, or
-        it would be lost; what a rule of the store rejects, as seen."""
+        it would be lost; what a rule of the store rejects, and what was
+        erased, as seen, though it be owed."""
         work = self._pool.submit(self._add,
                                  [element.value for element in asked])
         try:
@@ -156,8 +157,9 @@ class Seen:
             raise
         with self._lock:
             return [element for element, item in zip(asked, items)
-                    if item.status not in ("seen", "rejected") or item.unsure
-                    or self._pay(element.value)]
+                    if item.status not in ("rejected", "refused")
+                    and (item.status != "seen" or item.unsure
+                         or self._pay(element.value))]
 
     def _add(self, values: List[str]) -> Batch:
         if self._set is not None and not self._ready:
