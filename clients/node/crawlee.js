@@ -163,29 +163,37 @@ class Shared {
 
         await this.begin();
 
-        try {
-            for (const item of await this.#store.addAll(
-                asked.map(({ url }) => url), null, { set: this.#set }))
+        for (const item of await this.#answers(asked)) {
+            const key = KEY + item.url;
+
+            if (item.mine || item.unsure || this.#owed.delete(key)) {
+                keys.set(asked[item.index], key);
+
+            } else if (item.status !== "full"
+                && item.status !== "unavailable")
             {
-                const key = KEY + item.url;
-
-                if (item.mine || item.unsure || this.#owed.delete(key)) {
-                    keys.set(asked[item.index], key);
-
-                } else if (item.status !== "full"
-                    && item.status !== "unavailable")
-                {
-                    keys.set(asked[item.index], null);
-                }
+                keys.set(asked[item.index], null);
             }
+        }
+
+        return keys;
+    }
+
+    // All answers, or those before one that was lost.
+
+    async #answers(requests) {
+        try {
+            const { items } = await this.#store.addAll(
+                requests.map(({ url }) => url), null, { set: this.#set });
+            return items;
 
         } catch (e) {
             if (!e.unsure) {
                 throw e;
             }
-        }
 
-        return keys;
+            return e.done;
+        }
     }
 
     async update(queue, request, options) {

@@ -86,8 +86,12 @@ import { Store } from "urlstore";
 import { share } from "urlstore/crawlee";
 
 const store = new Store(process.argv[2]);
-const lost = { addAll: async () => { throw Object.assign(new Error("lost"),
-    { unsure: process.argv[3] === "1" }) } };
+const gone = "http://q.test/gone";
+const lost = { addAll: async ([url]) => { throw Object.assign(new Error("lost"),
+    { unsure: process.argv[3] === "1", done: (await store.addAll(
+        url === gone ? [url] : [])).items }) } };
+const erase = (body) => fetch(`${process.argv[2]}/erase`,
+    { method: "POST", body });
 const queued = [];
 let refuse = 2;
 const queue = { async batchAddRequests(requests) {
@@ -130,16 +134,32 @@ await shared.batchAddRequests(requests.slice(0, 3));
 console.log(queued.length);
 await share(client, lost).requestQueue().addRequest(requests[0])
     .then(() => console.log("queued"), (e) => console.log(e.message));
+
+// what is erased while it is owed; then one answer of two is lost
+
+const owed = [gone, "http://q.test/kept"].map((url) => new Request({ url }));
+
+refuse = 2;
+queued.length = 0;
+await shared.batchAddRequests(owed).catch(() => refuse = 0);
+await erase(gone);
+await shared.batchAddRequests(owed);
+console.log(queued.join(" "));
+await share(client, lost).requestQueue().batchAddRequests(owed)
+    .catch((e) => console.log(e.message));
+console.log(queued.slice(1).join(" "));
 store.close();
 END
 
 my $said = "no queue\ntrue\n3 urlstore:http://q.test/a/ true\ntrue\n3\n";
+my $kept = "urlstore:http://q.test/kept\n";
 
 is(`cd $dir && node adapter.mjs http://127.0.0.1:$port/two 1 2>&1`,
-    "${said}queued\n", 'what a queue refused is owed to it; a request of the '
-    . 'caller\'s own passes; after a lost answer all pass');
+    "${said}queued\n${kept}http://q.test/kept\n", 'what a queue refused is '
+    . 'owed to it; a request of the caller\'s own passes; after a lost answer '
+    . 'all pass, but for what was erased');
 is(`cd $dir && node adapter.mjs http://127.0.0.1:$port/three 0 2>&1`,
-    "${said}lost\n", '... after a refusal none');
+    "${said}lost\n${kept}lost\n\n", '... after a refusal none');
 
 
 # the adapter with a set, one of whose name was dropped without its .done

@@ -26,7 +26,13 @@ sub python
 {
     my ($script, @args) = @_;
 
-    spew("$t->{dir}/script.py", $script);
+    spew("$t->{dir}/script.py", <<'END' . $script);
+import sys, urllib.request
+
+def erase(url):
+    urllib.request.urlopen(sys.argv[1] + "/erase", url.encode()).close()
+
+END
     return `PYTHONPATH=$UrlStore::Test::TOP/clients/python /usr/bin/python3 \\
         -B $t->{dir}/script.py @args 2>&1`;
 }
@@ -46,6 +52,9 @@ async def main():
             print(await asyncio.gather(filter_.apply(link)))
         filter_ = Filter(store, set="second")
         print([await filter_.apply(link) for link in links])
+        erase("http://c.test/never")
+        print([await Filter(store, set=name).apply("http://c.test/never")
+               for name in (None, "third")])
     async with AsyncStore("http://127.0.0.1:1", patience=0) as none:
         print(await Filter(none).apply("http://c.test/"))
         print(await Filter(none, set="second").apply("http://c.test/"))
@@ -56,6 +65,7 @@ END
 [False]
 [True]
 [True, False, True]
+[False, False]
 True
 True
 OUT
@@ -119,6 +129,7 @@ class Memory:
     async def is_finished(self):
         return len(self.handled) == len(self.queued)
 
+from urlstore import NoAnswer
 from urlstore.aio import AsyncStore
 from urlstore.crawlee import Shared
 
@@ -173,6 +184,28 @@ async def main():
         print([r.unique_key async for r in again.left()])
         print(sorted(s["name"] for s in (await store.get("/set"))["sets"]))
 
+        # what is erased while it is owed, and one answer of two that is lost
+        memory, Memory.refuse = Memory(), True
+        queue = await Shared(memory, store).create_rq_client(name="q")
+        batch = [Request(f"http://e.test/{n}") for n in range(3)]
+        await queue.add_batch_of_requests(batch[:2])
+        erase(batch[1].url)
+        await queue.add_batch_of_requests(batch[:2])
+        print(*memory.queued)
+
+        class Lost(AsyncStore):
+            async def add_all(self, *args, **options):
+                error = NoAnswer("lost")
+                error.done = list(await super().add_all(args[0][:2]))
+                error.unsure = True
+                raise error
+
+        memory = Memory()
+        async with Lost(sys.argv[1]) as store:
+            queue = await Shared(memory, store).create_rq_client(name="q")
+            await queue.add_batch_of_requests(batch)
+        print(*memory.queued)
+
 asyncio.run(main())
 END
 
@@ -190,6 +223,8 @@ urlstore:http://p.test/a urlstore:http://p.test/b
 ['urlstore:http://p.test/b']
 []
 ['default', 'default.done', 'q', 'q.done', 'visited']
+urlstore:http://e.test/0
+http://e.test/2
 OUT
 is($t->get("/b/urls?mark=$_")->{body}, "0\thttp://p.test/a\n",
     "... marks what it handled, and not what failed: $_")

@@ -23,11 +23,12 @@ from __future__ import annotations
 
 import builtins
 import logging
-from typing import Any, AsyncIterator, Dict, List, Optional, Sequence, Set
+from typing import (Any, AsyncIterator, Dict, Iterable, List, Optional,
+                    Sequence, Set)
 
 from .aio import AsyncStore
 from .errors import UrlStoreError
-from .values import Entry
+from .values import Entry, Item
 
 logger = logging.getLogger(__name__)
 
@@ -180,18 +181,20 @@ class Shared:
 
     async def judge(self, requests: Sequence[Any]) -> List[Optional[str]]:
         """The key of each request in the queue, or None.  After a lost answer
-        all pass: some pages are fetched twice, none is lost."""
+        all pass of which there is none: some pages are fetched twice, none is
+        lost."""
         keys: List[Optional[str]] = [r.unique_key for r in requests]
         asked = [n for n, r in enumerate(requests) if plain(r)]
         await self.begin()
         try:
-            items = await self._store.add_all(
+            items: Iterable[Item] = await self._store.add_all(
                 [requests[n].url for n in asked], set=self._set)
         except UrlStoreError as e:
             if not e.unsure:
                 raise
-            return keys
-        for n, item in zip(asked, items):
+            items = e.done
+        for item in items:
+            n = asked[item.index]
             key = f"{KEY}{item.url}"
             if item.mine or item.unsure or key in self.owed:
                 self.owed.discard(key)
