@@ -23,8 +23,9 @@ CONF
 # what comes in between
 
 my $fake = UrlStore::Fake->new(sub {
-    my ($name, $n) = @_;
+    my ($name, $n, $target) = @_;
 
+    return \&erased if $name eq 'erased' && $target =~ m{^/add};
     return { forward => $t->port, drop => 'answered', keyless => 1 }
         if $name =~ /^(?:lost|unsure)$/ && $n == 0;
     return { status => 403, problem => { status => 403, title => 'No' } }
@@ -32,6 +33,19 @@ my $fake = UrlStore::Fake->new(sub {
             || $name eq 'batches' && !-e "$t->{dir}/go";
     return { forward => $t->port };
 });
+
+sub erased
+{
+    my ($body) = @_;
+
+    my $last = $body =~ m{/last"} && !-e "$t->{dir}/erased";
+
+    spew("$t->{dir}/refused", '') if $last;
+
+    return $last || $body =~ m{/first"} && !-e "$t->{dir}/full"
+        ? { status => 403, problem => { status => 403, title => 'No' } }
+        : { forward => $t->port };
+}
 
 is(system("javac --release 11 -Xlint:all -Werror -d $t->{dir}/classes"
     . " -sourcepath $java:$java/heritrix:$java/test/heritrix"
@@ -65,6 +79,7 @@ lost: http://lost.test/1 http://lost.test/2
 lost: http://unsure.test/1 http://unsure.test/2
 refused: 1 none
 then: http://r.test/1
+erased: http://e.test/first http://e.test/last
 target: http://www.m.test/
 done: http://m.test/other
 done: http://m.test/ http://m.test/other

@@ -606,6 +606,10 @@ public class UrlStoreUriUniqFilter implements UriUniqFilter, Checkpointable,
                 fresh = apart.add(candidate.key) || fresh;
                 break;
 
+            case "refused":         // erased, perhaps since a try was lost
+                fresh = false;
+                break;
+
             case "seen":
                 if (!fresh && candidate.redirected()) {
                     redirected.add(candidate);

@@ -8,7 +8,8 @@ package UrlStore::Fake;
 #     my @requests = $fake->requests('WHO/NAME');
 #
 # The code gets NAME, n and the target of the n-th request (from 0) below
-# /WHO/NAME and returns its step, or nothing for the answer 500.
+# /WHO/NAME and returns its step, or nothing for the answer 500.  A step may be
+# code, which gets the body and returns the step.
 # clients/README.md describes the steps.
 #
 # A step with `forward` sends the request to that port of this machine, and
@@ -151,9 +152,11 @@ sub _connection
         my $step = $self->{script}->($key =~ s{.*/}{}r, $n, $target)
             // { status => 500, text => 'unexpected' };
 
-        if (!$step->{early}) {
+        if (ref $step eq 'CODE' || !$step->{early}) {
             _body($s, \$buf, $r) or last;
         }
+
+        $step = $step->($r->{body}) if ref $step eq 'CODE';
 
         $step = _forward($step, $r) // last if $step->{forward};
         $self->_record($key, $n, $r);

@@ -1,4 +1,9 @@
 import java.io.File;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpRequest.BodyPublishers;
+import java.net.http.HttpResponse.BodyHandlers;
 import java.nio.file.Files;
 import java.util.ArrayList;
 import java.util.List;
@@ -134,6 +139,7 @@ public final class Calls implements CrawlUriReceiver, Frontier {
         lost(args[0] + "/lost", "http://lost.test/");
         lost(args[0] + "/unsure", "http://unsure.test/");
         refused(args[0] + "/refused");
+        erased(args[0] + "/erased", new File(args[1]));
         redirect(args[0] + "/redirect");
         close(args[0] + "/close");
         set(args[0] + "/set");
@@ -254,6 +260,43 @@ public final class Calls implements CrawlUriReceiver, Frontier {
         c.finished("http://r.test/1", Disposition.FAILED);
         c.finished("http://r.test/1", Disposition.DEFERRED_FOR_RETRY);
         c.filter.close();
+    }
+
+    /**
+     * The first try stores the first part of many links, and gets an answer
+     * for it; the last part is refused until one of the first is erased.  The
+     * first round waits until all links do.
+     */
+    private static void erased(String address, File dir) throws Exception
+    {
+        Calls c = new Calls(address);
+        String pad = "x".repeat(1900);
+
+        c.filter.setSet("e");       // or the cache answers for the first part
+        c.start();
+        erase(address, "http://e.test/never");
+        c.add("http://e.test/first");
+        sleep(300);
+        c.add("http://e.test/never", "http://e.test/since");
+
+        for (int i = 0; i < 600; i++) {
+            c.add("http://e.test/" + pad + i);
+        }
+
+        c.add("http://e.test/last");
+        new File(dir, "full").createNewFile();
+        await(new File(dir, "refused")::exists);
+        erase(address, "http://e.test/since");
+        new File(dir, "erased").createNewFile();
+        show("erased", c.got().replaceAll(" \\S*" + pad + "\\d+", ""));
+        c.filter.close();
+    }
+
+    private static void erase(String address, String url) throws Exception
+    {
+        HttpClient.newHttpClient().send(HttpRequest.newBuilder(
+            URI.create(address + "/erase")).POST(BodyPublishers.ofString(url))
+            .build(), BodyHandlers.discarding());
     }
 
     private static void redirect(String address)
