@@ -71,7 +71,8 @@ type Store struct {
 	shards map[uint64]shard
 }
 
-// Item is the answer for one URL.
+// Item is the answer for one URL. Its status is new, due, seen, unseen, invalid,
+// rejected, refused (erased), full or unavailable.
 type Item struct {
 	Index   int     `json:"index"` // its position in the input, from 0
 	ID      *uint64 `json:"id"`    // nil where there is none

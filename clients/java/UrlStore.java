@@ -194,7 +194,10 @@ public final class UrlStore {
         public final int index;
         /** Null where there is none. */
         public final Long id;
-        /** new, due, seen, unseen, invalid, rejected, full, unavailable */
+        /**
+         * new, due, seen, unseen, invalid, rejected, refused (erased), full,
+         * unavailable
+         */
         public final String status;
         /** The canonical URL, or null where it was refused. */
         public final String url;

@@ -83,7 +83,7 @@ export interface Feed {
 }
 
 export type Status = "new" | "due" | "seen" | "unseen" | "invalid"
-    | "rejected" | "full" | "unavailable";
+    | "rejected" | "refused" | "full" | "unavailable";
 
 export class Item {
     /** Its position in the input, from 0. */

@@ -12,7 +12,8 @@ class Item:
 
     index     its position in the input, from 0
     id        None where there is none
-    status    new, due, seen, unseen, invalid, rejected, full, unavailable;
+    status    new, due, seen, unseen, invalid, rejected, refused (erased),
+              full, unavailable;
               with set= it is about the set
     url       the canonical URL, or None where it was refused
     reason    why it was refused
