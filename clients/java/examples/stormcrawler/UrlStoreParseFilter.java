@@ -9,12 +9,13 @@ import org.apache.stormcrawler.parse.ParseResult;
 import org.w3c.dom.DocumentFragment;
 
 /**
- * Drops the outlinks of a page that some crawler has fetched, by one request
- * a page, before they go to the status stream.  The store holds the pages
- * that were fetched; the status index of the topology holds what is to be.
+ * Drops the outlinks of a page that some crawler has fetched, and those that
+ * were erased, before they go to the status stream.  The store has all URLs,
+ * and a mark on the pages that were fetched; the status index of the topology
+ * holds what is to be.
  *
- * <p>A tuple that fails is replayed, and finds the same answers: the page is
- * added when it is parsed, its outlinks are only looked up.
+ * <p>A tuple that fails is replayed, and finds the same answers: what counts
+ * is the mark, which a page gets when it is parsed.
  *
  * <pre>
  * { "class": "UrlStoreParseFilter", "name": "urlstore",
@@ -47,11 +48,20 @@ public class UrlStoreParseFilter extends ParseFilter {
         }
 
         store.add(url);
+        store.mark("visited", List.of(url));
 
-        for (UrlStore.Item item : store.seenAll(links,
+        List<UrlStore.Item> visited = store.seenAll(links,
+            new UrlStore.Adding().base(url).set("visited")).items;
+
+        // an erased URL is refused here, and "unseen" there
+
+        for (UrlStore.Item item : store.addAll(links,
             new UrlStore.Adding().base(url)).items)
         {
-            if (!item.status.equals("seen")) {
+            if (!item.status.equals("refused")
+                && !item.status.equals("rejected")
+                && !visited.get(item.index).status.equals("seen"))
+            {
                 unseen.add(parse.getOutlinks().get(item.index));
             }
         }
