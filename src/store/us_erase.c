@@ -72,6 +72,12 @@
  */
 #define US_ERASE_FIRST 32
 
+/* bytes of a text after which it counts as one more */
+#define US_ERASE_TEXT  128
+
+/* times that the lock is given up because many texts were added meanwhile */
+#define US_ERASE_TRIES 16
+
 
 typedef struct {
     uint64_t            id:47;
@@ -617,12 +623,16 @@ us_erase_write(us_erase_t *e, unsigned n)
 }
 
 
-/* looks at the texts of up to n records below end, unless nothing is left */
+/*
+ * Looks at the texts of up to n records below end, unless nothing is left; a
+ * long one counts as several.
+ */
 
 static void
 us_erase_texts(us_erase_t *e, unsigned n, uint64_t end)
 {
     size_t       len;
+    unsigned     many;
     us_store_t  *s;
 
     s = e->store;
@@ -631,7 +641,7 @@ us_erase_texts(us_erase_t *e, unsigned n, uint64_t end)
         e->scanned = end;
     }
 
-    for ( /* void */ ; n && e->scanned < end; n--, e->scanned++) {
+    for (many = 1; n && e->scanned < end; n -= many, e->scanned++, many = 1) {
 
         if (us_store_is_erased(s, e->scanned)) {
             continue;
@@ -639,6 +649,9 @@ us_erase_texts(us_erase_t *e, unsigned n, uint64_t end)
 
         len = us_store_decode(s, e->scanned, s->url, US_URL_MAX + 1);
         us_tokens_text(e->tokens, s->url, len);
+
+        many += (unsigned) (len / US_ERASE_TEXT);
+        many = many < n ? many : n;
     }
 }
 
@@ -654,6 +667,36 @@ us_erase_bits(us_str_t bits)
     }
 
     return n;
+}
+
+
+/*
+ * Takes the lock when all texts were looked at but for a few, which are then.
+ * If many were added between the two, that is tried again.
+ */
+
+static void
+us_erase_texts_enter(us_erase_t *e)
+{
+    unsigned     tries;
+    us_store_t  *s;
+
+    s = e->store;
+
+    for (tries = US_ERASE_TRIES; /* void */ ; tries--) {
+        us_erase_texts(e, UINT_MAX, us_store_next_id(s));
+
+        us_store_enter(s);
+
+        us_erase_texts(e, tries ? US_ERASE_HOLD : UINT_MAX,
+                       us_store_next_id(s));
+
+        if (e->scanned == us_store_next_id(s)) {
+            return;
+        }
+
+        us_store_leave(s);
+    }
 }
 
 
@@ -678,8 +721,7 @@ us_erase_drop(us_erase_t *e)
         return US_ERASE_FAILED;
     }
 
-    us_erase_texts(e, UINT_MAX, us_store_next_id(s));
-    us_store_enter(s);
+    us_erase_texts_enter(e);
 
     status = US_ERASE_MORE;
 
@@ -699,7 +741,6 @@ us_erase_drop(us_erase_t *e)
 
     } else {
         us_bulk_keep_locked(&s->arena, 0);
-        us_erase_texts(e, UINT_MAX, us_store_next_id(s));
         rc = us_tokens_replace_locked(e->tokens);
 
         if (rc == 0) {

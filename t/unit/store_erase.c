@@ -1818,6 +1818,8 @@ typedef struct {
     us_store_t  *s;
     uint64_t     vetted;
     int          waits;
+    uint64_t     retexts;             /* when they were added; or */
+#define ADDED_NONE  UINT64_MAX
 } adding_t;
 
 
@@ -1832,14 +1834,31 @@ adding(void *data)
         return;
     }
 
-    a->waits = 0;
+    a->waits--;
+    a->retexts = us_head(a->s)->retexts;
 
     for (i = 0; i < 64; i++) {
-        sprintf(url, "http://host%u.test/summer/the-lovelace-diaries/"
-                     "secret-family-letters-%u.html", rnd(300), nknown);
+        sprintf(url, a->waits ? "http://host%u.test/summer/%u"
+                              : "http://host%u.test/summer/the-lovelace-diaries"
+                                "/secret-family-letters-%u.html",
+                rnd(300), nknown + TOKENS);
         assert_int_equal(add(a->s, url).status, US_NEW);
         drain(a->z);
         remember(a->z, url);
+    }
+}
+
+
+/* they are too many to be looked at in this hold of the lock */
+
+static void
+added(void *data)
+{
+    adding_t  *a = data;
+
+    if (a->retexts != ADDED_NONE) {
+        assert_int_equal(us_head(a->s)->retexts, a->retexts);
+        a->retexts = ADDED_NONE;
     }
 }
 
@@ -1860,12 +1879,13 @@ added_meanwhile(void **state)
     adding_t             a;
     us_store_t          *s, *r;
     us_erase_t          *e;
-    us_store_lock_t      lock = { adding, zone_lock, &a };
+    us_store_lock_t      lock = { adding, added, &a };
     us_erase_status_t    rc;
 
     z = tokens_fill(RING, 1);
     memset(&a, 0, sizeof(adding_t));
     a.z = z;
+    a.retexts = ADDED_NONE;
     a.s = us_store_open(z->mem, &zone_no_lock);
     s = us_store_open(z->mem, &lock);
 
@@ -1885,7 +1905,7 @@ added_meanwhile(void **state)
     }
 
     n = nknown;
-    a.waits = 1;
+    a.waits = 2;
     a.vetted = us_head(s)->vetted;
     e = us_erase_create(s, US_ERASE_MOST);
 
@@ -1896,7 +1916,7 @@ added_meanwhile(void **state)
 
     assert_int_equal(rc, US_ERASE_DONE);
     assert_true(us_erase_figures(e)->tokens > 0);
-    assert_int_equal(nknown, n + 64);
+    assert_int_equal(nknown, n + 128);
     us_erase_free(e);
 
     r = us_store_open(z->mem, &zone_no_lock);
