@@ -466,7 +466,15 @@ us_life_info(const us_life_t *l, us_life_info_t *info)
     us_share_tail(sh, &tail);
     info->segment = tail.segment;
 
-    info->replicas = us_known_count(sh, us_job_now(l), &info->replicas_away);
+    /* a filter has a life without a store, and without a clock */
+
+    info->replicas = 0;
+    info->replicas_away = 0;
+
+    if (l->mem) {
+        info->replicas = us_known_count(sh, us_job_now(l),
+                                        &info->replicas_away);
+    }
 }
 
 
