@@ -9,6 +9,7 @@
 #                           beside Redis, a start with 1,000 sets, and
 #                           bench-stream, which has links that a set has
 #   make bench-durability   adds on disk, restart
+#   make bench-erase        how long requests wait while a tenth is erased
 #   make bench-scale        1 M to 100 M generated URLs (SCALE=N for fewer)
 #   make bench-url          ns per URL beside uriparser and libcurl
 #   make bench-cluster      a router over shards beside a single node; the
@@ -69,6 +70,9 @@ bench-cluster: $(B)/.deps-bench $(B)/.deps-pg build $(B)/generate ## routers, th
 
 bench-durability: $(B)/.deps-bench build $(B)/generate ## adds on disk, restart
 	@bench/durability/run.pl
+
+bench-erase: $(B)/.deps-bench build $(B)/generate   ## how long requests wait during an erasure (URLS=N)
+	@bench/erase/run.pl
 
 bench-scale: $(B)/.deps-bench core $(B)/bench/engine $(B)/generate  ## 1 M to 100 M generated URLs
 	@bench/scale/run.pl
@@ -156,6 +160,6 @@ $(B)/builtin: tools/builtin.c $(CODEC_SRC) $(wildcard src/codec/*.h) | $(B)/.dep
 	$(call program,$(OPT))
 
 .PHONY: corpora generate bench bench-engine bench-http bench-stream bench-sets bench-cluster \
-        bench-durability \
+        bench-durability bench-erase \
         bench-scale bench-url bench-dedup bench-hash bench-paper bench-memory \
         simulate visits builtin-model
