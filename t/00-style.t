@@ -15,6 +15,12 @@ chdir abs_path(dirname(__FILE__) . '/..') or die $!;
 is(`tools/check-style.pl`, '', 'house style');
 
 
+# the reverse patches of `make regress` apply
+
+is(join(' ', grep { system("git -c safe.directory='*' apply --check $_ 2>&1") }
+    glob 't/regress/*.patch'), '', 'reverse patches apply');
+
+
 # the checker sees each fault that it knows
 
 my %bad = (
