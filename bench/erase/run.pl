@@ -7,8 +7,9 @@
 # Two clients send requests one after the other, /seen, /add and /url/ID of one
 # URL each in turn, and note how long each takes: for a while before, while
 # every tenth id is erased in batches of 10,000 and until no byte of them is
-# left, and for a while after.  The erasure has two workers and a journal to
-# itself otherwise.  Times are in milliseconds.
+# left, and for a while after.  For comparison a third client adds as many URLs
+# in batches of 10,000 before it erases.  There are two workers and a
+# journal.  Times are in milliseconds.
 
 use strict;
 use warnings;
@@ -91,17 +92,27 @@ sub phase { push @phases, { name => $_[0], from => time } }
 
 phase('before');
 sleep $alone;
-phase('erasing: POST /erase');
+# a batch takes the same turns, and the lock, whatever it does
 
-my $erase = $t->client;
+my $batches = $t->client;
 
-for (my $id = 0; $id < $next; $id += 100_000) {
-    my @ids = grep { $_ < $next } map { $id + 10 * $_ } 0 .. 9999;
-    my $r = $erase->request(POST => '/erase?brief=1', join("\n", @ids), @text);
+sub batches
+{
+    my ($path, $status, $line) = @_;
 
-    die "status $r->{status}: $r->{body}" if $r->{status} != 202;
+    for (my $id = 0; $id < $next; $id += 100_000) {
+        my @ids = grep { $_ < $next } map { $id + 10 * $_ } 0 .. 9999;
+        my $r = $batches->request(POST => "$path?brief=1",
+            join("\n", map { $line->($_) } @ids), @text);
+
+        die "status $r->{status}: $r->{body}" if $r->{status} != $status;
+    }
 }
 
+phase('POST /add of as many');
+batches('/add', 200, sub { "http://c$_[0].example/$_[0]" });
+phase('erasing: POST /erase');
+batches('/erase', 202, sub { $_[0] });
 phase('erasing: records, files, workers');
 
 my $end = time + 600;
