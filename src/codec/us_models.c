@@ -162,15 +162,9 @@ us_models_update(us_models_t *ms)
 }
 
 
-void
-us_models_refresh(us_models_t *ms)
+static void
+us_models_drop_encoders(us_models_t *ms)
 {
-    unsigned  i;
-
-    if (!us_models_stale(ms)) {
-        return;
-    }
-
     if (ms->encoder) {
         us_encoder_destroy(ms->encoder);
         ms->encoder = NULL;
@@ -180,6 +174,19 @@ us_models_refresh(us_models_t *ms)
         us_encoder_destroy(ms->next);
         ms->next = NULL;
     }
+}
+
+
+void
+us_models_refresh(us_models_t *ms)
+{
+    unsigned  i;
+
+    if (!us_models_stale(ms)) {
+        return;
+    }
+
+    us_models_drop_encoders(ms);
 
     for (i = 0; i < ms->n; i++) {
         explicit_bzero(ms->copies + i * US_MODEL_COPY,
@@ -225,14 +232,7 @@ us_models_open(us_models_t *ms, us_arena_t *a)
 void
 us_models_close(us_models_t *ms)
 {
-    if (ms->encoder) {
-        us_encoder_destroy(ms->encoder);
-    }
-
-    if (ms->next) {
-        us_encoder_destroy(ms->next);
-    }
-
+    us_models_drop_encoders(ms);
     munmap(ms->memory, US_TABLES_SIZE);
 
     if (ms->copies) {
@@ -402,20 +402,18 @@ us_models_install_locked(us_models_t *ms, const us_model_t *m)
 static int
 us_models_used(us_models_t *ms, const uint8_t *chunk)
 {
-    uint64_t           i;
-    us_head_t         *h;
-    const uint8_t     *p;
-    const us_model_t  *m;
+    size_t          n;
+    uint64_t        i;
+    us_head_t      *h;
+    const uint8_t  *p;
 
     h = ms->arena->head;
 
     for (i = 0; i < h->models && i < US_MODELS_MAX; i++) {
         p = ms->arena->base + h->model[i];
-        m = (const us_model_t *) (p + US_MODEL_FIRST);
+        n = us_models_chunks(ms, us_models_shared(ms->arena, i));
 
-        if (chunk >= p
-            && chunk < p + (us_models_chunks(ms, m) << ms->arena->chunk_shift))
-        {
+        if (chunk >= p && chunk < p + (n << ms->arena->chunk_shift)) {
             return 1;
         }
     }

@@ -139,6 +139,16 @@ us_models_get(const us_models_t *ms, unsigned number)
  */
 int us_models_install_locked(us_models_t *ms, const us_model_t *m);
 
+/* under the lock: model `number` as the zone has it */
+
+static inline const us_model_t *
+us_models_shared(const us_arena_t *a, uint64_t number)
+{
+    return (const us_model_t *) (a->base + a->head->model[number]
+                                 + US_MODEL_FIRST);
+}
+
+
 /*
  * Under the lock, nothing intended: the same for a model that takes the place
  * of model `number`, and is the same but for texts that no record has.  Some

@@ -982,8 +982,7 @@ us_record_drop_locked(us_codec_t *c, uint64_t number, us_str_t drop)
         return US_REPLAY_DAMAGED;
     }
 
-    m = (const us_model_t *) (a->base + a->head->model[number]
-                              + US_MODEL_FIRST);
+    m = us_models_shared(a, number);
 
     if (drop.len != US_DROP_BYTES(us_model_ntokens(m))) {
         return US_REPLAY_DAMAGED;

@@ -126,12 +126,11 @@ us_tokens_add(us_tokens_t *t, unsigned number)
 us_tokens_t *
 us_tokens_create_locked(us_codec_t *c)
 {
-    size_t             n;
-    unsigned           i;
-    us_str_t           bytes;
-    us_head_t         *h;
-    us_tokens_t       *t;
-    const us_model_t  *m;
+    size_t        n;
+    unsigned      i;
+    us_str_t      bytes;
+    us_head_t    *h;
+    us_tokens_t  *t;
 
     h = c->arena->head;
 
@@ -150,9 +149,7 @@ us_tokens_create_locked(us_codec_t *c)
     memset(t->heads, 0xff, sizeof(t->heads));
 
     for (i = 0, n = 0; i < h->models && i < US_MODELS_MAX; i++) {
-        m = (const us_model_t *) (c->arena->base + h->model[i]
-                                  + US_MODEL_FIRST);
-        bytes = us_model_bytes(m);
+        bytes = us_model_bytes(us_models_shared(c->arena, i));
         t->models[i] = malloc(bytes.len);
 
         if (t->models[i] == NULL) {
@@ -162,7 +159,7 @@ us_tokens_create_locked(us_codec_t *c)
 
         memcpy(t->models[i], bytes.data, bytes.len);
         t->nmodels++;
-        n += us_model_ntokens(m);
+        n += us_model_ntokens(t->models[i]);
     }
 
     t->all = malloc(n * sizeof(us_tokens_one_t) + 1);
@@ -194,6 +191,10 @@ void
 us_tokens_free(us_tokens_t *t)
 {
     unsigned  i;
+
+    if (t == NULL) {
+        return;
+    }
 
     for (i = 0; i < t->nmodels; i++) {
         us_tokens_forget(t->models[i]);

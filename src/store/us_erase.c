@@ -154,10 +154,7 @@ us_erase_create(us_store_t *s, size_t most)
 void
 us_erase_free(us_erase_t *e)
 {
-    if (e->tokens) {
-        us_tokens_free(e->tokens);
-    }
-
+    us_tokens_free(e->tokens);
     free(e->sites);
     free(e->list);
     free(e);
@@ -300,9 +297,7 @@ us_erase_tokens(us_erase_t *e)
 
     s = e->store;
 
-    if (e->tokens) {
-        us_tokens_free(e->tokens);
-    }
+    us_tokens_free(e->tokens);
 
     us_store_enter(s);
     e->tokens = us_tokens_create_locked(s->codec);
@@ -656,20 +651,6 @@ us_erase_texts(us_erase_t *e, unsigned n, uint64_t end)
 }
 
 
-static uint64_t
-us_erase_bits(us_str_t bits)
-{
-    size_t    i;
-    uint64_t  n;
-
-    for (i = 0, n = 0; i < bits.len; i++) {
-        n += (uint64_t) __builtin_popcount(bits.data[i]);
-    }
-
-    return n;
-}
-
-
 /*
  * Takes the lock when all texts were looked at but for a few, which are then.
  * If many were added between the two, that is tried again.
@@ -734,6 +715,7 @@ us_erase_drop(us_erase_t *e)
 
     } else if (rc == 0) {
         us_tokens_clear_locked(e->tokens);
+        e->figures.tokens += us_tokens_left(e->tokens);
         status = e->full ? US_ERASE_FULL : US_ERASE_DONE;
 
     } else if (!us_ring_fits(&s->arena, us_op_size(&op))) {
@@ -746,7 +728,6 @@ us_erase_drop(us_erase_t *e)
         if (rc == 0) {
             us_ring_put_locked(&s->arena, &op);
             us_commit_locked(&s->arena);
-            e->figures.tokens += us_erase_bits(op.bytes);
 
         } else if (rc != 1) {
             status = US_ERASE_FULL;
