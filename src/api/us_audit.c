@@ -250,12 +250,6 @@ us_audit_add(us_audit_t *a, const us_erasure_info_t *e, unsigned left)
         return -1;
     }
 
-    /* a start says that some may be left, until it has been looked */
-
-    if (e->gone && us_audit_clean(*known, e)) {
-        left = 0;
-    }
-
     if (*known == us_audit_code(e, left)) {
         return 0;
     }
@@ -279,13 +273,29 @@ us_audit_add(us_audit_t *a, const us_erasure_info_t *e, unsigned left)
 }
 
 
+/*
+ * What was clean is, but for an erasure that was opened again: a start says
+ * that some may be left, until it has been looked.
+ */
+
 static int
 us_audit_one(us_audit_t *a, const us_life_t *l, uint64_t number)
 {
-    us_erasure_info_t  e;
+    uint64_t           *known;
+    us_erasure_info_t   e;
 
-    return us_store_erasure(l->store, number, &e)
-           ? us_audit_add(a, &e, us_life_left(l, &e)) : 0;
+    if (!us_store_erasure(l->store, number, &e)) {
+        return 0;
+    }
+
+    known = us_audit_known(a, number);
+
+    if (known == NULL) {
+        return -1;
+    }
+
+    return us_audit_add(a, &e, e.gone && us_audit_clean(*known, &e)
+                               ? 0 : us_life_left(l, &e));
 }
 
 

@@ -49,8 +49,8 @@ int us_audit_read(us_audit_t *a, uint64_t most);
 int us_audit_is(const us_audit_t *a, int dirfd);
 
 /*
- * When all was read: adds a line, unless the last one says the same; what was
- * clean is, but for an erasure that was opened again.  0, or -1 with errno.
+ * When all was read: adds a line, unless the last one says the same.  0, or -1
+ * with errno.
  */
 int us_audit_add(us_audit_t *a, const us_erasure_info_t *e, unsigned left);
 
