@@ -230,7 +230,7 @@ ngx_http_urlstore_erasure_reply(ngx_http_urlstore_ctx_t *ctx, uint64_t number)
 
     ctx->out.pos = us_list_erasure(ctx->out.pos, ctx->format, &e,
                                    us_life_left(&ctx->zone->life, &e),
-                               us_string(""));
+                                   us_string(""));
 
     if (ctx->format == US_FORMAT_JSON) {
         *ctx->out.pos++ = '\n';

@@ -31,10 +31,10 @@
 #define NGX_HTTP_URLSTORE_SWEEP_FULL  10
 
 #define NGX_HTTP_URLSTORE_TICK   1000     /* ms, of a zone without a disk */
-
-/* ms after a failure */
-#define NGX_HTTP_URLSTORE_AUDIT_AGAIN  (60 * 1000)
 #define NGX_HTTP_URLSTORE_CLOSE  3000     /* ms, at the master's end */
+
+/* ms after the audit could not be written */
+#define NGX_HTTP_URLSTORE_AUDIT_AGAIN  (60 * 1000)
 
 /* a time of day that has moved by so many seconds has not been slewed */
 #define NGX_HTTP_URLSTORE_JUMP    86400

@@ -106,6 +106,7 @@ unsigned
 us_known_left(const us_share_t *sh, uint64_t gone, uint64_t now)
 {
     unsigned           i, left;
+    uint64_t           stranger;
     const us_known_t  *k;
     us_known_state_t   state;
 
@@ -123,9 +124,9 @@ us_known_left(const us_share_t *sh, uint64_t gone, uint64_t now)
         }
     }
 
-    if (us_acquire(&sh->stranger) && now < us_acquire(&sh->stranger)
-                                           + US_KNOWN_AWAY)
-    {
+    stranger = us_acquire(&sh->stranger);
+
+    if (stranger && now < stranger + US_KNOWN_AWAY) {
         left |= US_LEFT_REPLICAS;
     }
 

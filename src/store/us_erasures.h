@@ -45,8 +45,8 @@ extern "C" {
 #define US_LEFT_WORKERS  2            /* in private memory of processes */
 #define US_LEFT_FILES    4            /* in the directory */
 #define US_LEFT_LOG      8            /* in the replicated log */
-#define US_LEFT_REPLICAS 16           /* with a replica that is connected */
-#define US_LEFT_AWAY   32           /* with one that is not */
+#define US_LEFT_REPLICAS  16          /* with a replica that is connected */
+#define US_LEFT_AWAY     32           /* with one that is not */
 
 
 typedef enum {

@@ -1078,31 +1078,48 @@ test_copy(void **state)
 }
 
 
+static void copy_erased(proc_t *p);
+
+
 /* a kill at each call, of the worker alone and of the whole server */
 
 static void
-test_copy_kills(void **state)
+copy_kills(primary_t *pr, unsigned step, int erases)
 {
-    proc_t     *p;
-    unsigned    at, all;
-    primary_t   pr;
+    proc_t    *p;
+    unsigned   at, all;
 
-    primary_make(&pr, 12, 4);
-
-    for (at = 1, all = 0; at < 2000; at += full() ? 1 : 6, all++) {
+    for (at = 1, all = 0; at < 2000; at += full() ? 1 : step, all++) {
         copy_remove();
 
-        if (!killed(copy_start(&pr), at)) {
+        if (!killed(copy_start(pr), at)) {
             break;
         }
 
-        p = all % 2 ? copy_start(&pr) : proc_start(copy.dirfd, copy.lockfd);
+        p = all % 2 ? copy_start(pr) : proc_start(copy.dirfd, copy.lockfd);
         comes(p, FAKE_LATER);
-        copy_same(&pr);
+
+        if (erases) {
+            copy_erased(p);
+
+        } else {
+            copy_same(pr);
+        }
+
         assert_true(restarts() <= 1);
     }
 
     assert_true(at > 60);
+}
+
+
+static void
+test_copy_kills(void **state)
+{
+    primary_t  pr;
+
+    primary_make(&pr, 12, 4);
+    copy_kills(&pr, 6, 0);
     copy_remove();
     primary_remove(&pr);
 }
@@ -1319,7 +1336,7 @@ static void
 test_copy_erases(void **state)
 {
     proc_t             *p;
-    unsigned            at, all, row;
+    unsigned            row;
     uint64_t            id, gone;
     primary_t           pr, other;
     us_erasure_info_t   e;
@@ -1379,20 +1396,7 @@ test_copy_erases(void **state)
     copy_erased(p);
     assert_int_equal(restarts(), 0);
 
-    for (at = 1, all = 0; at < 2000; at += full() ? 1 : 3, all++) {
-        copy_remove();
-
-        if (!killed(copy_start(&pr), at)) {
-            break;
-        }
-
-        p = all % 2 ? copy_start(&pr) : proc_start(copy.dirfd, copy.lockfd);
-        comes(p, FAKE_LATER);
-        copy_erased(p);
-        assert_true(restarts() <= 1);
-    }
-
-    assert_true(at > 60);
+    copy_kills(&pr, 3, 1);
     copy_remove();
     primary_remove(&pr);
 }
