@@ -541,14 +541,22 @@ server {
 }
 CONF
 
-my $all = $t->get('/erase')->json;
+# the primary waits for its replicas, too, as soon as it knows one
 
-ok(wait_until(20, sub {
-    my $e = $replica->get('/erase');
+sub erasures
+{
+    my $e = $_[0]->get('/erase');
 
-    $e->{status} == 200 && @{ $e->json->{erasures} } == @{ $all->{erasures} }
-}), 'a replica');
-is_deeply($replica->get('/erase')->json, $all, '  the same erasures');
+    my $all = $e->{status} == 200 ? $e->json->{erasures} : [];
+
+    $_->{left} = [ grep { $_ ne 'replicas' } @{ $_->{left} } ] for @$all;
+    return $all;
+}
+
+my $all = erasures($t);
+
+ok(wait_until(20, sub { @{ erasures($replica) } == @$all }), 'a replica');
+is_deeply(erasures($replica), $all, '  the same erasures');
 is($replica->post('/erase?site=a.test')->{status}, 421, '  erases nothing');
 is($replica->request(DELETE => '/erase/1')->{status}, 421, '  nor lifts');
 ok(wait_until(20, sub { $replica->stats->{durable} // 0 }), '  has a copy');
