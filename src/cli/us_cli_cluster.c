@@ -71,89 +71,6 @@ typedef struct {
 } us_nodes_t;
 
 
-/* a name, an address and nothing else; or nothing; "#" begins a comment */
-
-static int
-us_nodes_line(us_nodes_t *nodes, const char *path, unsigned n, char *line)
-{
-    char      *name, *address, *rest;
-    size_t     size;
-    us_str_t  *names, *addresses;
-
-    line[strcspn(line, "#")] = '\0';
-    name = strtok_r(line, US_NODES_GAP, &rest);
-
-    if (name == NULL) {
-        return US_CLI_DONE;
-    }
-
-    address = strtok_r(NULL, US_NODES_GAP, &rest);
-
-    /* it becomes a part of nginx.conf */
-
-    if (address == NULL || strtok_r(NULL, US_NODES_GAP, &rest)
-        || address[strcspn(address, "'\"\\;{}$/")])
-    {
-        return us_cli_fail("\"%s\": line %u is not NODE HOST:PORT", path, n);
-    }
-
-    if ((nodes->n & (nodes->n - 1)) == 0) {
-        size = (nodes->n ? nodes->n * 2 : 1) * sizeof(us_str_t);
-        names = realloc(nodes->names, size);
-        nodes->names = names ? names : nodes->names;
-        addresses = realloc(nodes->addresses, size);
-        nodes->addresses = addresses ? addresses : nodes->addresses;
-
-        if (names == NULL || addresses == NULL) {
-            return us_cli_fail("out of memory");
-        }
-    }
-
-    nodes->names[nodes->n] = us_str_of(name);
-    nodes->addresses[nodes->n] = us_str_of(address);
-    nodes->n++;
-
-    return US_CLI_DONE;
-}
-
-
-/* 0, or US_CLI_USAGE after a message; path NULL: no file */
-
-static int
-us_nodes_read(us_nodes_t *nodes, const char *path)
-{
-    char      *line, *end;
-    unsigned   n;
-    us_str_t   text;
-
-    memset(nodes, 0, sizeof(us_nodes_t));
-
-    if (path == NULL) {
-        return US_CLI_DONE;
-    }
-
-    if (us_cli_slurp(path, US_NODES_MAX, &text) != US_CLI_DONE) {
-        return US_CLI_USAGE;
-    }
-
-    nodes->text = (char *) text.data;
-
-    for (n = 1, line = nodes->text; *line; line = end, n++) {
-        end = line + strcspn(line, "\n");
-
-        if (*end) {
-            *end++ = '\0';
-        }
-
-        if (us_nodes_line(nodes, path, n, line) != US_CLI_DONE) {
-            return US_CLI_USAGE;
-        }
-    }
-
-    return US_CLI_DONE;
-}
-
-
 static void
 us_nodes_free(us_nodes_t *nodes)
 {
@@ -193,19 +110,81 @@ us_nodes_address(const us_nodes_t *nodes, us_str_t name)
 }
 
 
-/* whether each node of the map has one: 0, or US_CLI_USAGE after messages */
+/*
+ * The addresses of all nodes of the map, by lines of a name, an address and
+ * nothing else, or of nothing; "#" begins a comment.  0, or US_CLI_USAGE after
+ * messages; path NULL: there are none.
+ */
 
 static int
-us_nodes_check(const us_nodes_t *nodes, const us_map_t *map)
+us_nodes_read(us_nodes_t *nodes, const char *path, const us_map_t *map)
 {
-    int       code;
-    uint32_t  i, n;
+    int        code;
+    char      *line, *end, *name, *address, *rest;
+    size_t     size;
+    unsigned   n;
+    us_str_t   text, *names, *addresses;
+    uint32_t   i, k;
+
+    memset(nodes, 0, sizeof(us_nodes_t));
+
+    if (path == NULL) {
+        return US_CLI_DONE;
+    }
+
+    if (us_cli_slurp(path, US_NODES_MAX, &text) != US_CLI_DONE) {
+        return US_CLI_USAGE;
+    }
+
+    nodes->text = (char *) text.data;
+
+    for (n = 1, line = nodes->text; *line; line = end, n++) {
+        end = line + strcspn(line, "\n");
+
+        if (*end) {
+            *end++ = '\0';
+        }
+
+        line[strcspn(line, "#")] = '\0';
+        name = strtok_r(line, US_NODES_GAP, &rest);
+
+        if (name == NULL) {
+            continue;
+        }
+
+        address = strtok_r(NULL, US_NODES_GAP, &rest);
+
+        /* it becomes a part of nginx.conf */
+
+        if (address == NULL || strtok_r(NULL, US_NODES_GAP, &rest)
+            || address[strcspn(address, "'\"\\;{}$/")])
+        {
+            return us_cli_fail("\"%s\": line %u is not NODE HOST:PORT", path,
+                               n);
+        }
+
+        if ((nodes->n & (nodes->n - 1)) == 0) {
+            size = (nodes->n ? nodes->n * 2 : 1) * sizeof(us_str_t);
+            names = realloc(nodes->names, size);
+            nodes->names = names ? names : nodes->names;
+            addresses = realloc(nodes->addresses, size);
+            nodes->addresses = addresses ? addresses : nodes->addresses;
+
+            if (names == NULL || addresses == NULL) {
+                return us_cli_fail("out of memory");
+            }
+        }
+
+        nodes->names[nodes->n] = us_str_of(name);
+        nodes->addresses[nodes->n] = us_str_of(address);
+        nodes->n++;
+    }
 
     code = US_CLI_DONE;
 
     for (i = 0; i < map->nshards; i++) {
-        for (n = 0; n < map->shards[i].nnodes; n++) {
-            if (us_nodes_address(nodes, map->shards[i].nodes[n]).data == NULL)
+        for (k = 0; k < map->shards[i].nnodes; k++) {
+            if (us_nodes_address(nodes, map->shards[i].nodes[k]).data == NULL)
             {
                 code = US_CLI_USAGE;
             }
@@ -246,46 +225,6 @@ typedef struct {
 } us_target_t;
 
 
-static int
-us_apply_target(us_target_t *t, const char *url)
-{
-    t->url = strdup(url);
-
-    if (t->url == NULL) {
-        return us_cli_fail("out of memory");
-    }
-
-    if (us_client_init(&t->client, url) == -1) {
-        return us_cli_fail("%s", t->client.error);
-    }
-
-    return US_CLI_DONE;
-}
-
-
-static int
-us_apply_node(us_target_t *t, const us_apply_t *a, const us_nodes_t *nodes,
-    const us_shard_t *shard, uint32_t node)
-{
-    char      url[US_APPLY_URL];
-    us_str_t  address;
-
-    t->shard = shard;
-    t->node = shard->nodes[node];
-    address = us_nodes_address(nodes, t->node);
-    (void) snprintf(t->post, sizeof(t->post), "?shard=%u", shard->number);
-
-    if (address.data == NULL) {
-        return US_CLI_USAGE;
-    }
-
-    (void) snprintf(url, sizeof(url), "http://%.*s%s%s", (int) address.len,
-                    address.data, *a->path == '/' ? "" : "/", a->path);
-
-    return us_apply_target(t, url);
-}
-
-
 static void
 us_apply_free(us_target_t *t, size_t n)
 {
@@ -300,16 +239,18 @@ us_apply_free(us_target_t *t, size_t n)
 }
 
 
-/* NULL after a message */
+/* the nodes of the map, all of which have an address, then n URLs, or NULL */
 
 static us_target_t *
 us_apply_targets(const us_apply_t *a, const us_nodes_t *nodes, int n,
     char **urls, size_t *ntargets)
 {
-    int           i, rc;
-    size_t        count;
-    uint32_t      s, k;
-    us_target_t  *t;
+    char               url[US_APPLY_URL];
+    size_t             i, count;
+    uint32_t           s, k;
+    us_str_t           address;
+    us_target_t       *t;
+    const us_shard_t  *shard;
 
     for (s = 0, count = (size_t) n; nodes && s < a->map->nshards; s++) {
         count += a->map->shards[s].nnodes;
@@ -318,29 +259,40 @@ us_apply_targets(const us_apply_t *a, const us_nodes_t *nodes, int n,
     t = calloc(count, sizeof(us_target_t));
 
     if (t == NULL) {
-        fprintf(stderr, "urlstore: out of memory\n");
+        (void) us_cli_fail("out of memory");
         return NULL;
     }
 
     *ntargets = count;
-    rc = US_CLI_DONE;
-    count = 0;
 
-    for (s = 0; nodes && s < a->map->nshards; s++) {
-        for (k = 0; rc == US_CLI_DONE && k < a->map->shards[s].nnodes; k++) {
-            rc = us_apply_node(&t[count++], a, nodes,
-                               &a->map->shards[s], k);
+    for (i = 0, s = 0; nodes && s < a->map->nshards; s++) {
+        shard = &a->map->shards[s];
+
+        for (k = 0; k < shard->nnodes; k++, i++) {
+            address = us_nodes_address(nodes, shard->nodes[k]);
+            (void) snprintf(url, sizeof(url), "http://%.*s%s%s",
+                            (int) address.len, address.data,
+                            *a->path == '/' ? "" : "/", a->path);
+            (void) snprintf(t[i].post, sizeof(t[i].post), "?shard=%u",
+                            shard->number);
+            t[i].shard = shard;
+            t[i].node = shard->nodes[k];
+            t[i].url = strdup(url);
         }
     }
 
-    for (i = 0; rc == US_CLI_DONE && i < n; i++) {
-        t[count].known = 1;
-        rc = us_apply_target(&t[count++], urls[i]);
+    for ( /* void */ ; i < count; i++) {
+        t[i].known = 1;
+        t[i].url = strdup(*urls++);
     }
 
-    if (rc != US_CLI_DONE) {
-        us_apply_free(t, *ntargets);
-        return NULL;
+    for (i = 0; i < count; i++) {
+        if (t[i].url == NULL || us_client_init(&t[i].client, t[i].url) == -1) {
+            (void) us_cli_fail("%s", t[i].url ? t[i].client.error
+                                              : "out of memory");
+            us_apply_free(t, count);
+            return NULL;
+        }
     }
 
     return t;
@@ -454,19 +406,6 @@ us_apply_refused(const us_target_t *t, size_t n)
 }
 
 
-/* of a node that is asked for its shard alone; a URL may be of several */
-
-static int
-us_apply_standby(const us_target_t *t, int status)
-{
-    static const char  reason[] = "\"reason\":\"standby\"";
-
-    return status == 503 && t->post[0]
-           && memmem(t->client.reply, t->client.len, reason,
-                     sizeof(reason) - 1) != NULL;
-}
-
-
 static void
 us_apply_post(const us_apply_t *a, us_target_t *t, int check, double end)
 {
@@ -474,6 +413,8 @@ us_apply_post(const us_apply_t *a, us_target_t *t, int check, double end)
     char                 query[64];
     us_client_request_t  r = { "POST", t->post, "application/json",
                                a->map->text };
+
+    static const char  standby[] = "\"reason\":\"standby\"";
 
     if (check) {
         (void) snprintf(query, sizeof(query), "%s%ccheck=1", t->post,
@@ -489,9 +430,14 @@ us_apply_post(const us_apply_t *a, us_target_t *t, int check, double end)
         return;
     }
 
-    /* a shard that starts; one that is down; an answer that was lost */
+    /*
+     * A standby says so if it is asked for its shard alone: a URL may be of
+     * several.  Pending: it starts, or is down, or the answer was lost.
+     */
 
-    t->state = us_apply_standby(t, status) ? US_APPLY_STANDBY
+    t->state = status == 503 && t->post[0]
+               && memmem(t->client.reply, t->client.len, standby,
+                         sizeof(standby) - 1) ? US_APPLY_STANDBY
                : status <= 0 || status >= 500 ? US_APPLY_PENDING
                : US_APPLY_REFUSED;
 
@@ -598,40 +544,6 @@ us_apply_lacks(const us_target_t *t, size_t n, size_t i)
 }
 
 
-static int
-us_apply_report(const us_target_t *t, size_t n)
-{
-    int     pending, refused;
-    size_t  i;
-
-    static const char *const  words[] = {
-        [US_APPLY_PENDING] = "pending",
-        [US_APPLY_DONE] = "adopted",
-        [US_APPLY_STANDBY] = "standby",
-        [US_APPLY_REFUSED] = "refused"
-    };
-
-    for (i = 0, pending = 0, refused = 0; i < n; i++) {
-        pending += us_apply_lacks(t, n, i);
-        refused += t[i].state == US_APPLY_REFUSED;
-
-        if (t[i].shard) {
-            printf("%u\t%.*s", t[i].shard->number, (int) t[i].node.len,
-                   t[i].node.data);
-
-        } else {
-            printf("-\t-");
-        }
-
-        printf("\t%s\t%s%s%s\n", t[i].url, words[t[i].state],
-               t[i].state == US_APPLY_DONE ? "" : "\t",
-               t[i].state == US_APPLY_DONE ? "" : t[i].why);
-    }
-
-    return refused ? US_CLI_REFUSED : pending ? US_CLI_USAGE : US_CLI_DONE;
-}
-
-
 /*
  * To all nodes of the map, if nodes is not NULL, then to n URLs.  Prints a line
  * for each target.  Returns US_CLI_DONE: all have the map; US_CLI_REFUSED: a
@@ -642,10 +554,17 @@ us_apply_report(const us_target_t *t, size_t n)
 static int
 us_apply(const us_apply_t *a, const us_nodes_t *nodes, int n, char **urls)
 {
-    int           code, known;
+    int           known, pending, refused;
     size_t        i, count, left;
     double        end;
     us_target_t  *t;
+
+    static const char *const  words[] = {
+        [US_APPLY_PENDING] = "pending",
+        [US_APPLY_DONE] = "adopted",
+        [US_APPLY_STANDBY] = "standby",
+        [US_APPLY_REFUSED] = "refused"
+    };
 
     t = us_apply_targets(a, nodes, n, urls, &count);
 
@@ -683,10 +602,26 @@ us_apply(const us_apply_t *a, const us_nodes_t *nodes, int n, char **urls)
         }
     }
 
-    code = us_apply_report(t, count);
+    for (i = 0, pending = 0, refused = 0; i < count; i++) {
+        pending += us_apply_lacks(t, count, i);
+        refused += t[i].state == US_APPLY_REFUSED;
+
+        if (t[i].shard) {
+            printf("%u\t%.*s", t[i].shard->number, (int) t[i].node.len,
+                   t[i].node.data);
+
+        } else {
+            printf("-\t-");
+        }
+
+        printf("\t%s\t%s%s%s\n", t[i].url, words[t[i].state],
+               t[i].state == US_APPLY_DONE ? "" : "\t",
+               t[i].state == US_APPLY_DONE ? "" : t[i].why);
+    }
+
     us_apply_free(t, count);
 
-    return code;
+    return refused ? US_CLI_REFUSED : pending ? US_CLI_USAGE : US_CLI_DONE;
 }
 
 
@@ -850,10 +785,9 @@ us_sample(const char *path, us_str_t norm, us_key_t key,
     }
 
     if (s.ws == NULL) {
-        fprintf(stderr, "urlstore: no normalization \"%.*s\"\n",
-                (int) norm.len, norm.data);
         us_norm_destroy(s.norm);
-        return US_CLI_USAGE;
+        return us_cli_fail("no normalization \"%.*s\"", (int) norm.len,
+                           norm.data);
     }
 
     memset(&files, 0, sizeof(us_files_t));
@@ -873,47 +807,41 @@ us_sample(const char *path, us_str_t norm, us_key_t key,
 }
 
 
-static int
-us_cluster_get(const char *url, us_str_t *text)
-{
-    int                  status;
-    us_client_t          c;
-    us_client_request_t  r = { "GET", "", "application/json", { 0, NULL } };
-
-    if (us_client_init(&c, url) == -1) {
-        return us_cli_fail("%s", c.error);
-    }
-
-    r.endpoint = c.path[0] ? "" : "/cluster";
-    status = us_client_once(&c, &r);
-
-    if (status != 200) {
-        fprintf(stderr, "urlstore: %s\n", status <= 0 || status >= 400
-                                          ? c.error : "no map was answered");
-        us_client_free(&c);
-        return US_CLI_USAGE;
-    }
-
-    *text = (us_str_t) { c.len, c.reply };
-
-    return US_CLI_DONE;
-}
-
-
 /* a map; NULL with an exit code after a message */
 
 static us_map_t *
 us_cluster_load(const char *from, int *code)
 {
-    char       err[US_CLUSTER_ERROR];
-    us_map_t  *map;
-    us_str_t   text;
+    int                  status;
+    char                 err[US_CLUSTER_ERROR];
+    us_map_t            *map;
+    us_str_t             text;
+    us_client_t          c;
+    us_client_request_t  r = { "GET", "", "application/json", { 0, NULL } };
 
-    *code = us_client_is(from) ? us_cluster_get(from, &text)
-                               : us_cli_slurp(from, US_MAP_TEXT_MAX, &text);
+    *code = US_CLI_USAGE;
 
-    if (*code != US_CLI_DONE) {
+    if (!us_client_is(from)) {
+        if (us_cli_slurp(from, US_MAP_TEXT_MAX, &text) != US_CLI_DONE) {
+            return NULL;
+        }
+
+    } else if (us_client_init(&c, from) == -1) {
+        (void) us_cli_fail("%s", c.error);
         return NULL;
+
+    } else {
+        r.endpoint = c.path[0] ? "" : "/cluster";
+        status = us_client_once(&c, &r);
+
+        if (status != 200) {
+            (void) us_cli_fail("%s", status <= 0 || status >= 400
+                                     ? c.error : "no map was answered");
+            us_client_free(&c);
+            return NULL;
+        }
+
+        text = (us_str_t) { c.len, c.reply };
     }
 
     map = us_map_read(text, err, sizeof(err));
@@ -921,8 +849,9 @@ us_cluster_load(const char *from, int *code)
 
     if (map == NULL) {
         (void) us_cli_failed(from, err);
-        *code = US_CLI_REFUSED;
     }
+
+    *code = map ? US_CLI_DONE : US_CLI_REFUSED;
 
     return map;
 }
@@ -974,7 +903,6 @@ static int
 us_cluster_urls(const us_map_t *map, int n, char **urls)
 {
     int                 i, code;
-    us_str_t            in;
     unsigned            slot, k;
     us_norm_t          *norm;
     us_canon_t          canon;
@@ -986,32 +914,30 @@ us_cluster_urls(const us_map_t *map, int n, char **urls)
     ws = norm ? us_norm_ws_create(norm) : NULL;
 
     if (ws == NULL) {
-        fprintf(stderr, "urlstore: no normalization \"%.*s\"\n",
-                (int) map->norm.len, map->norm.data);
         us_norm_destroy(norm);
-        return US_CLI_USAGE;
+        return us_cli_fail("no normalization \"%.*s\"", (int) map->norm.len,
+                           map->norm.data);
     }
 
     for (i = 0, code = US_CLI_DONE; i < n; i++) {
-        in = us_str_of(urls[i]);
-        rc = us_normalize(norm, ws, in, NULL, &canon);
+        rc = us_normalize(norm, ws, us_str_of(urls[i]), NULL, &canon);
 
-        if (rc == US_URL_OK) {
-            slot = us_slot_of(map->key, canon.url.href);
-            o = &map->slots[slot];
-            printf("%u\t%u\t%s", slot, map->shards[o->owner].number,
-                   o->nformer ? "" : "-");
-
-            for (k = 0; k < o->nformer; k++) {
-                printf("%s%u", k ? "," : "", map->shards[o->former[k]].number);
-            }
-
-            printf("\t%.*s\n", (int) canon.url.href.len, canon.url.href.data);
-
-        } else {
+        if (rc != US_URL_OK) {
             printf("!%s\n", us_verdict_name(rc));
             code = US_CLI_REFUSED;
+            continue;
         }
+
+        slot = us_slot_of(map->key, canon.url.href);
+        o = &map->slots[slot];
+        printf("%u\t%u\t%s", slot, map->shards[o->owner].number,
+               o->nformer ? "" : "-");
+
+        for (k = 0; k < o->nformer; k++) {
+            printf("%s%u", k ? "," : "", map->shards[o->former[k]].number);
+        }
+
+        printf("\t%.*s\n", (int) canon.url.href.len, canon.url.href.data);
     }
 
     us_norm_ws_destroy(ws);
@@ -1024,9 +950,8 @@ us_cluster_urls(const us_map_t *map, int n, char **urls)
 static int
 us_cluster_show(us_cluster_t *c)
 {
-    uint32_t         i, n;
     unsigned         slot, questions;
-    uint32_t         owned[US_SHARDS], asked[US_SHARDS];
+    uint32_t         i, n, owned[US_SHARDS], asked[US_SHARDS];
     const us_map_t  *map;
 
     map = c->map;
@@ -1089,16 +1014,9 @@ us_cluster_conf(us_cluster_t *c)
         return us_cli_usage(&us_cli_cluster);
     }
 
-    code = us_nodes_read(&nodes, c->nodes);
+    code = us_nodes_read(&nodes, c->nodes, c->map);
 
     if (code == US_CLI_DONE) {
-        code = us_nodes_check(&nodes, c->map);
-    }
-
-    if (code == US_CLI_DONE) {
-
-        /* all nodes have an address */
-
         printf("# urlstore cluster conf, cluster ");
         us_cluster_hex(c->map->cluster);
         printf(", version %" PRIu64 "\n", c->map->version);
@@ -1121,126 +1039,73 @@ us_cluster_conf(us_cluster_t *c)
 }
 
 
-/* the shards of arguments; NULL after a message */
+/* the first map of a cluster, or what follows the map that there is */
 
-static us_shard_t *
-us_cluster_parse(int n, char **args)
+static int
+us_cluster_draw(us_cluster_t *c)
 {
-    int          i;
-    char         err[US_CLUSTER_ERROR];
-    us_shard_t  *shards;
+    int              i, code;
+    char             err[US_CLUSTER_ERROR];
+    uint8_t          cluster[16];
+    us_str_t         norm;
+    us_key_t         key;
+    us_map_t        *map;
+    us_norm_t       *own;
+    us_shard_t      *shards;
+    const uint32_t  *weight;
 
-    shards = calloc((size_t) n, sizeof(us_shard_t));
+    shards = calloc((size_t) c->n, sizeof(us_shard_t));
+    own = us_norm_create(US_PROFILE_CRAWLER);
+    code = US_CLI_DONE;
 
-    if (shards == NULL) {
-        fprintf(stderr, "urlstore: out of memory\n");
-        return NULL;
+    if (shards == NULL || own == NULL) {
+        code = us_cli_fail("out of memory");
+
+    } else if (getrandom(cluster, sizeof(cluster), 0) != sizeof(cluster)) {
+        code = us_cli_fail("getrandom: %s", strerror(errno));
     }
 
-    for (i = 0; i < n; i++) {
-        if (us_shard_parse(&shards[i], us_str_of(args[i]), err, sizeof(err))
+    for (i = 0; code == US_CLI_DONE && i < c->n; i++) {
+        if (us_shard_parse(&shards[i], us_str_of(c->args[i]), err,
+                           sizeof(err))
             == -1)
         {
-            fprintf(stderr, "urlstore: %s\n", err);
-            free(shards);
-            return NULL;
+            code = us_cli_fail("%s", err);
         }
     }
 
-    return shards;
-}
-
-
-/* prints the map and frees it; NULL: prints why there is none */
-
-static int
-us_cluster_print(us_map_t *map, const char *err)
-{
-    if (map == NULL) {
-        fprintf(stderr, "urlstore: %s\n", err);
-        return US_CLI_REFUSED;
+    if (code != US_CLI_DONE) {
+        goto done;
     }
 
-    printf("%.*s", (int) map->text.len, map->text.data);
-    us_map_free(map);
-
-    return US_CLI_DONE;
-}
-
-
-static int
-us_cluster_new(us_cluster_t *c)
-{
-    int          code;
-    char         err[US_CLUSTER_ERROR];
-    uint8_t      cluster[16];
-    us_str_t     norm;
-    us_map_t    *map;
-    us_norm_t   *own;
-    us_shard_t  *shards;
-
-    if (getrandom(cluster, sizeof(cluster), 0) != sizeof(cluster)) {
-        return us_cli_fail("getrandom: %s", strerror(errno));
-    }
-
-    shards = us_cluster_parse(c->n, c->args);
-
-    if (shards == NULL) {
-        return US_CLI_USAGE;
-    }
-
-    own = us_norm_create(US_PROFILE_CRAWLER);
-
-    if (own == NULL) {
-        free(shards);
-        return us_cli_failed("norm", "out of memory");
-    }
-
-    norm = us_norm_signature(own);
-
-    if (c->norm) {
-        norm = us_str_of(c->norm);
-    }
-
-    code = c->sample ? us_sample(c->sample, norm, c->key, c->weight)
+    norm = c->map ? c->map->norm
+           : c->norm ? us_str_of(c->norm) : us_norm_signature(own);
+    key = c->map ? c->map->key : c->key;
+    weight = c->sample ? c->weight : NULL;
+    code = c->sample ? us_sample(c->sample, norm, key, c->weight)
                      : US_CLI_DONE;
 
-    if (code == US_CLI_DONE) {
-        map = us_map_first(cluster, norm, c->key, shards, (uint32_t) c->n,
-                           c->sample ? c->weight : NULL, err, sizeof(err));
-        code = us_cluster_print(map, err);
+    if (code != US_CLI_DONE) {
+        goto done;
     }
+
+    map = c->map ? us_map_grow(c->map, shards, (uint32_t) c->n, weight, err,
+                               sizeof(err))
+                 : us_map_first(cluster, norm, key, shards, (uint32_t) c->n,
+                                weight, err, sizeof(err));
+
+    if (map) {
+        printf("%.*s", (int) map->text.len, map->text.data);
+        us_map_free(map);
+
+    } else {
+        (void) us_cli_fail("%s", err);
+        code = US_CLI_REFUSED;
+    }
+
+done:
 
     us_norm_destroy(own);
-    free(shards);
-
-    return code;
-}
-
-
-static int
-us_cluster_grow(us_cluster_t *c)
-{
-    int          code;
-    char         err[US_CLUSTER_ERROR];
-    us_map_t    *next;
-    us_shard_t  *shards;
-
-    shards = us_cluster_parse(c->n, c->args);
-
-    if (shards == NULL) {
-        return US_CLI_USAGE;
-    }
-
-    code = c->sample ? us_sample(c->sample, c->map->norm, c->map->key,
-                                 c->weight) : US_CLI_DONE;
-
-    if (code == US_CLI_DONE) {
-        next = us_map_grow(c->map, shards, (uint32_t) c->n,
-                           c->sample ? c->weight : NULL, err, sizeof(err));
-        code = us_cluster_print(next, err);
-    }
-
     free(shards);
 
     return code;
@@ -1258,7 +1123,7 @@ us_cluster_apply(us_cluster_t *c)
         return us_cli_usage(&us_cli_cluster);
     }
 
-    code = us_nodes_read(&nodes, c->nodes);
+    code = us_nodes_read(&nodes, c->nodes, c->map);
 
     if (code == US_CLI_DONE) {
         c->apply.map = c->map;
@@ -1338,8 +1203,8 @@ static const us_cluster_action_t  us_cluster_actions[] = {
     { "check", 1, 1, 2, us_cluster_check },
     { "show", 1, 1, 1 << 30, us_cluster_show },
     { "conf", 1, 1, 1, us_cluster_conf },
-    { "new", 0, 1, US_SHARDS, us_cluster_new },
-    { "grow", 1, 2, US_SHARDS, us_cluster_grow },
+    { "new", 0, 1, US_SHARDS, us_cluster_draw },
+    { "grow", 1, 2, US_SHARDS, us_cluster_draw },
     { "apply", 1, 1, 1 << 30, us_cluster_apply },
     { "promote", 0, 1, 1, us_cluster_order },
     { "forget", 0, 1, 1, us_cluster_order },
