@@ -63,34 +63,240 @@ typedef struct {
 } us_map_member_t;
 
 
-static int us_map_cluster(us_map_reader_t *r);
-static int us_map_version(us_map_reader_t *r);
-static int us_map_norm(us_map_reader_t *r);
-static int us_map_key(us_map_reader_t *r);
-static int us_map_shards(us_map_reader_t *r);
-static int us_map_shard_uuid(us_map_reader_t *r);
-static int us_map_nodes(us_map_reader_t *r);
-static int us_map_slots(us_map_reader_t *r);
+/* writes a message; returns -1 */
+
+__attribute__((format(printf, 3, 4)))
+static int
+us_map_refuse(char *err, size_t errlen, const char *fmt, ...)
+{
+    va_list  args;
+
+    va_start(args, fmt);
+    (void) vsnprintf(err, errlen, fmt, args);
+    va_end(args);
+
+    return -1;
+}
 
 
-static const us_map_member_t  us_map_members[] = {
-    { "cluster", US_JSON_STRING, us_map_cluster, "a string of 32 hex digits" },
-    { "version", US_JSON_NUM, us_map_version,
-      "a number from 1 to 9007199254740991" },
-    { "norm", US_JSON_STRING, us_map_norm, "the \"normalization\" that GET "
-      "/stats reports: visible ASCII without quotes, at most 127 bytes" },
-    { "key", US_JSON_STRING, us_map_key, "\"url\" or \"site\"" },
-    { "shards", US_JSON_OBJECT, us_map_shards, "an object" },
-    { "slots", US_JSON_ARRAY, us_map_slots, "an array" },
-    { NULL, US_JSON_END, NULL, "a map has cluster, version, norm, key, shards "
-      "and slots" }
-};
+/* digits without leading zeros; 0, or -1: no number, or greater than max */
 
-static const us_map_member_t  us_map_shard_members[] = {
-    { "uuid", US_JSON_STRING, us_map_shard_uuid, "a string of 32 hex digits" },
-    { "nodes", US_JSON_ARRAY, us_map_nodes, "an array" },
-    { NULL, US_JSON_END, NULL, "a shard has uuid and nodes" }
-};
+static int
+us_map_number(us_str_t text, uint64_t max, uint64_t *n)
+{
+    size_t  i;
+
+    i = 0;
+
+    return (text.len > 1 && text.data[0] == '0')
+           || us_read_u64(text, &i, max, n) == -1 || i < text.len ? -1 : 0;
+}
+
+
+/* 32 hex digits, or 8-4-4-4-12 of them; 0, or -1 */
+
+static int
+us_map_uuid(us_str_t text, uint8_t uuid[16])
+{
+    int       digit;
+    size_t    i;
+    unsigned  n;
+
+    if (text.len != 32 && text.len != 36) {
+        return -1;
+    }
+
+    for (i = 0, n = 0; i < text.len; i++) {
+        if (text.len == 36 && (i == 8 || i == 13 || i == 18 || i == 23)) {
+            if (text.data[i] != '-') {
+                return -1;
+            }
+
+            continue;
+        }
+
+        digit = us_hex_value(text.data[i]);
+
+        if (digit == -1) {
+            return -1;
+        }
+
+        uuid[n / 2] = (uint8_t) (n % 2 ? uuid[n / 2] | digit : digit << 4);
+        n++;
+    }
+
+    return 0;
+}
+
+
+/* whether it is the name of an upstream, which nginx compares without case */
+
+static int
+us_map_is_node(us_str_t text)
+{
+    size_t   i;
+    uint8_t  c;
+
+    for (i = 0; i < text.len; i++) {
+        c = text.data[i];
+
+        if ((c >= 'a' && c <= 'z')
+            || (i && ((c >= '0' && c <= '9') || c == '_' || c == '-'
+                      || c == '.')))
+        {
+            continue;
+        }
+
+        return 0;
+    }
+
+    return text.len > 0 && text.len <= US_MAP_NODE_LEN;
+}
+
+
+static int
+us_map_by_number(const void *a, const void *b)
+{
+    const us_shard_t *x = a;
+    const us_shard_t *y = b;
+
+    return (x->number > y->number) - (x->number < y->number);
+}
+
+
+/*
+ * Puts map->shards in the order of their numbers.  Returns 0, or -1 with a
+ * message in err: a number is there twice.
+ */
+
+static int
+us_map_sort(us_map_t *map, char *err, size_t errlen)
+{
+    uint32_t  i;
+
+    qsort(map->shards, map->nshards, sizeof(us_shard_t), us_map_by_number);
+
+    for (i = 1; i < map->nshards; i++) {
+        if (map->shards[i].number == map->shards[i - 1].number) {
+            return us_map_refuse(err, errlen, "shard %u is there twice",
+                                 map->shards[i].number);
+        }
+    }
+
+    return 0;
+}
+
+
+static int
+us_map_same_owners(const us_owners_t *a, const us_owners_t *b)
+{
+    return a->owner == b->owner && a->nformer == b->nformer
+           && memcmp(a->former, b->former, a->nformer * sizeof(a->former[0]))
+              == 0;
+}
+
+
+/*
+ * Makes map->text and map->digest from the rest.  Returns 0, or -1: out of
+ * memory.  The text can be longer than US_MAP_TEXT_MAX.
+ */
+
+static int
+us_map_write(us_map_t *map)
+{
+    unsigned             first, last;
+    uint8_t             *text, *p;
+    uint64_t             h[2];
+    uint32_t             i, n;
+    us_hash128_t         hash;
+    const us_shard_t    *s;
+    const us_owners_t   *o;
+
+    static const uint8_t  key[16];
+
+    text = malloc(US_MAP_HEAD + map->norm.len + map->nshards * US_MAP_SHARD
+                  + US_SLOTS * US_MAP_RANGE);
+
+    if (text == NULL) {
+        return -1;
+    }
+
+    p = us_put(text, "{\n  \"cluster\": \"");
+    p = us_put_hex(p, map->cluster, 16);
+    p = us_put(p, "\",\n  \"version\": ");
+    p = us_put_u64(p, map->version);
+    p = us_put(p, ",\n  \"norm\": \"");
+    p = us_put_str(p, map->norm);
+    p = us_put(p, "\",\n  \"key\": \"");
+    p = us_put(p, map->key == US_KEY_URL ? "url" : "site");
+    p = us_put(p, "\",\n  \"shards\": {\n");
+
+    for (i = 0; i < map->nshards; i++) {
+        s = &map->shards[i];
+        p = us_put(p, i ? ",\n    \"" : "    \"");
+        p = us_put_u64(p, s->number);
+        p = us_put(p, "\": {\"uuid\": \"");
+        p = us_put_hex(p, s->uuid, 16);
+        p = us_put(p, "\", \"nodes\": [");
+
+        for (n = 0; n < s->nnodes; n++) {
+            p = us_put(p, n ? ", \"" : "\"");
+            p = us_put_str(p, s->nodes[n]);
+            *p++ = '"';
+        }
+
+        p = us_put(p, "]}");
+    }
+
+    p = us_put(p, "\n  },\n  \"slots\": [\n");
+
+    for (first = 0; first < US_SLOTS; first = last + 1) {
+        o = &map->slots[first];
+        last = first;
+
+        while (last + 1 < US_SLOTS
+               && us_map_same_owners(o, &map->slots[last + 1]))
+        {
+            last++;
+        }
+
+        p = us_put(p, first ? ",\n    [\"" : "    [\"");
+        p = us_put_u64(p, first);
+
+        if (last > first) {
+            *p++ = '-';
+            p = us_put_u64(p, last);
+        }
+
+        p = us_put(p, "\", ");
+        p = us_put_u64(p, map->shards[o->owner].number);
+
+        for (n = 0; n < o->nformer; n++) {
+            p = us_put(p, ", ");
+            p = us_put_u64(p, map->shards[o->former[n]].number);
+        }
+
+        *p++ = ']';
+    }
+
+    p = us_put(p, "\n  ]\n}\n");
+    map->text = (us_str_t) { p - text, text };
+
+    /*
+     * SipHash without a secret: it tells maps apart that people made, and
+     * protects from no forger, who could post a map of a higher version.
+     */
+
+    us_hash128_init(&hash, key);
+    us_hash128_add(&hash, map->text.data, map->text.len);
+    us_hash128_end(&hash, h);
+
+    for (i = 0; i < 16; i++) {
+        map->digest[i] = (uint8_t) (h[i / 8] >> (56 - i % 8 * 8));
+    }
+
+    return 0;
+}
 
 
 /* the first message stays: after US_JSON_ERROR nothing is what it must be */
@@ -236,239 +442,6 @@ us_map_object(us_map_reader_t *r, const us_map_member_t *members)
 }
 
 
-/* what is the same, by its address: the order of the shards */
-
-static int
-us_map_by_text(const void *a, const void *b)
-{
-    int              rc;
-    const us_str_t  *x = a;
-    const us_str_t  *y = b;
-
-    rc = us_str_compare(*x, *y);
-
-    return rc ? rc : (x->data > y->data) - (x->data < y->data);
-}
-
-
-/* sorts them; the first of two that are the same, or NULL */
-
-static const us_str_t *
-us_map_twice(us_str_t *s, size_t n)
-{
-    size_t  i;
-
-    qsort(s, n, sizeof(us_str_t), us_map_by_text);
-
-    for (i = 1; i < n; i++) {
-        if (us_str_compare(s[i - 1], s[i]) == 0) {
-            return &s[i - 1];
-        }
-    }
-
-    return NULL;
-}
-
-
-/* the shard that has the byte at p */
-
-static const us_shard_t *
-us_map_shard_at(const us_map_t *map, const uint8_t *p)
-{
-    return &map->shards[(size_t) (p - (const uint8_t *) map->shards)
-                        / sizeof(us_shard_t)];
-}
-
-
-static int
-us_map_index(const us_map_t *map, unsigned slot, uint16_t *owner, char *err,
-    size_t errlen)
-{
-    int  i;
-
-    i = us_map_shard(map, *owner);
-
-    if (i == -1) {
-        return us_map_refuse(err, errlen, "slot %u has shard %u, which "
-                             "\"shards\" lacks", slot, (unsigned) *owner);
-    }
-
-    *owner = (uint16_t) i;
-
-    return 0;
-}
-
-
-/*
- * What only the whole map shows: no shard, store or node is there twice, and
- * each slot has owners that are there.  Sorts map->shards, and makes indexes of
- * the numbers in map->slots.  Returns 0, or -1 with a message in err.
- */
-
-static int
-us_map_check(us_map_t *map, char *err, size_t errlen)
-{
-    int              rc;
-    unsigned         slot, n;
-    uint32_t         i;
-    us_str_t        *names;
-    us_owners_t     *o;
-    us_shard_t      *s;
-    const us_str_t  *twice;
-
-    if (map->nshards == 0) {
-        return us_map_refuse(err, errlen, "the map has no shard");
-    }
-
-    if (us_map_sort(map, err, errlen) == -1) {
-        return -1;
-    }
-
-    names = malloc(map->nshards * US_MAP_NODES * sizeof(us_str_t));
-
-    if (names == NULL) {
-        return us_map_refuse(err, errlen, "out of memory");
-    }
-
-    for (i = 0; i < map->nshards; i++) {
-        names[i] = (us_str_t) { 16, map->shards[i].uuid };
-    }
-
-    rc = 0;
-    twice = us_map_twice(names, map->nshards);
-
-    if (twice) {
-        rc = us_map_refuse(err, errlen, "shards %u and %u have one uuid; each "
-                           "has a store of its own",
-                           us_map_shard_at(map, twice[0].data)->number,
-                           us_map_shard_at(map, twice[1].data)->number);
-    }
-
-    for (i = 0, n = 0; i < map->nshards; i++) {
-        s = &map->shards[i];
-        memcpy(&names[n], s->nodes, s->nnodes * sizeof(us_str_t));
-        n += s->nnodes;
-    }
-
-    twice = us_map_twice(names, n);
-
-    if (rc == 0 && twice) {
-        rc = us_map_refuse(err, errlen, "node \"%.*s\" is there twice",
-                           (int) twice->len, twice->data);
-    }
-
-    free(names);
-
-    for (slot = 0; slot < US_SLOTS && rc == 0; slot++) {
-        o = &map->slots[slot];
-
-        if (o->owner == US_MAP_NOBODY) {
-            return us_map_refuse(err, errlen, "slot %u has no owner", slot);
-        }
-
-        rc = us_map_index(map, slot, &o->owner, err, errlen);
-
-        for (n = 0; n < o->nformer && rc == 0; n++) {
-            rc = us_map_index(map, slot, &o->former[n], err, errlen);
-        }
-    }
-
-    return rc;
-}
-
-
-static int
-us_map_text(us_map_reader_t *r, us_str_t text)
-{
-    unsigned     slot;
-    us_map_t    *map;
-    us_shard_t  *shards;
-
-    map = r->map;
-    us_json_text(&r->json, text);
-    r->counted = text.data;
-    r->line = (text.len > 0);
-
-    for (slot = 0; slot < US_SLOTS; slot++) {
-        map->slots[slot].owner = US_MAP_NOBODY;
-    }
-
-    if (us_map_next(r) != US_JSON_OBJECT) {
-        return us_map_fail(r, "a map is an object");
-    }
-
-    if (us_map_object(r, us_map_members) == -1
-        || us_map_next(r) != US_JSON_END
-        || us_map_check(map, r->err, r->errlen) == -1)
-    {
-        return -1;
-    }
-
-    shards = realloc(map->shards, map->nshards * sizeof(us_shard_t));
-    map->shards = shards ? shards : map->shards;
-
-    if (us_map_write(map) == -1) {
-        return us_map_refuse(r->err, r->errlen, "out of memory");
-    }
-
-    if (map->text.len > US_MAP_TEXT_MAX) {
-        return us_map_refuse(r->err, r->errlen, "the map in its canonical form "
-                             "has %zu bytes, at most %d are allowed",
-                             map->text.len, US_MAP_TEXT_MAX);
-    }
-
-    return 0;
-}
-
-
-us_map_t *
-us_map_read(us_str_t text, char *err, size_t errlen)
-{
-    int               rc;
-    us_map_t         *map;
-    us_map_reader_t   r;
-
-    memset(&r, 0, sizeof(us_map_reader_t));
-    r.err = err;
-    r.errlen = errlen;
-    err[0] = '\0';
-
-    if (text.len > US_MAP_TEXT_MAX) {
-        us_map_refuse(err, errlen, "the map has %zu bytes, at most %d are "
-                      "allowed", text.len, US_MAP_TEXT_MAX);
-        return NULL;
-    }
-
-    map = calloc(1, sizeof(us_map_t));
-
-    if (map) {
-        /* no string gets longer when it is decoded */
-
-        map->names = malloc(text.len + 1);
-        map->shards = calloc(US_SHARDS, sizeof(us_shard_t));
-    }
-
-    if (map == NULL || map->names == NULL || map->shards == NULL) {
-        us_map_refuse(err, errlen, "out of memory");
-        us_map_free(map);
-        return NULL;
-    }
-
-    r.map = map;
-    r.name = map->names;
-    us_json_init(&r.json, US_MAP_STRING);
-    rc = us_map_text(&r, text);
-    us_json_free(&r.json);
-
-    if (rc == -1) {
-        us_map_free(map);
-        return NULL;
-    }
-
-    return map;
-}
-
-
 static int
 us_map_cluster(us_map_reader_t *r)
 {
@@ -534,6 +507,49 @@ us_map_key(us_map_reader_t *r)
 
 
 static int
+us_map_shard_uuid(us_map_reader_t *r)
+{
+    return us_map_uuid(r->json.text, r->shard->uuid) == -1;
+}
+
+
+static int
+us_map_nodes(us_map_reader_t *r)
+{
+    char         shown[US_MAP_QUOTED];
+    us_shard_t  *s;
+
+    s = r->shard;
+
+    while (us_map_next(r) != US_JSON_ARRAY_END) {
+
+        if (r->event != US_JSON_STRING || !us_map_is_node(r->json.text)) {
+            return us_map_fail(r, "%s is no name of a node: a string of 1 to "
+                               "%d characters a-z, 0-9, \"_\", \"-\" and "
+                               "\".\", the first a letter",
+                               us_map_show(r, shown), US_MAP_NODE_LEN);
+        }
+
+        if (s->nnodes == US_MAP_NODES) {
+            return us_map_fail(r, "shard %u has more than %d nodes", s->number,
+                               US_MAP_NODES);
+        }
+
+        s->nodes[s->nnodes++] = us_map_name(r);
+    }
+
+    return s->nnodes ? 0 : us_map_fail(r, "shard %u has no node", s->number);
+}
+
+
+static const us_map_member_t  us_map_shard_members[] = {
+    { "uuid", US_JSON_STRING, us_map_shard_uuid, "a string of 32 hex digits" },
+    { "nodes", US_JSON_ARRAY, us_map_nodes, "an array" },
+    { NULL, US_JSON_END, NULL, "a shard has uuid and nodes" }
+};
+
+
+static int
 us_map_shards(us_map_reader_t *r)
 {
     char       shown[US_MAP_QUOTED];
@@ -571,42 +587,6 @@ us_map_shards(us_map_reader_t *r)
     r->shard = NULL;
 
     return r->event == US_JSON_OBJECT_END ? 0 : -1;
-}
-
-
-static int
-us_map_shard_uuid(us_map_reader_t *r)
-{
-    return us_map_uuid(r->json.text, r->shard->uuid) == -1;
-}
-
-
-static int
-us_map_nodes(us_map_reader_t *r)
-{
-    char         shown[US_MAP_QUOTED];
-    us_shard_t  *s;
-
-    s = r->shard;
-
-    while (us_map_next(r) != US_JSON_ARRAY_END) {
-
-        if (r->event != US_JSON_STRING || !us_map_is_node(r->json.text)) {
-            return us_map_fail(r, "%s is no name of a node: a string of 1 to "
-                               "%d characters a-z, 0-9, \"_\", \"-\" and "
-                               "\".\", the first a letter",
-                               us_map_show(r, shown), US_MAP_NODE_LEN);
-        }
-
-        if (s->nnodes == US_MAP_NODES) {
-            return us_map_fail(r, "shard %u has more than %d nodes", s->number,
-                               US_MAP_NODES);
-        }
-
-        s->nodes[s->nnodes++] = us_map_name(r);
-    }
-
-    return s->nnodes ? 0 : us_map_fail(r, "shard %u has no node", s->number);
 }
 
 
@@ -706,223 +686,235 @@ us_map_slots(us_map_reader_t *r)
 }
 
 
-int
-us_map_number(us_str_t text, uint64_t max, uint64_t *n)
+static const us_map_member_t  us_map_members[] = {
+    { "cluster", US_JSON_STRING, us_map_cluster, "a string of 32 hex digits" },
+    { "version", US_JSON_NUM, us_map_version,
+      "a number from 1 to 9007199254740991" },
+    { "norm", US_JSON_STRING, us_map_norm, "the \"normalization\" that GET "
+      "/stats reports: visible ASCII without quotes, at most 127 bytes" },
+    { "key", US_JSON_STRING, us_map_key, "\"url\" or \"site\"" },
+    { "shards", US_JSON_OBJECT, us_map_shards, "an object" },
+    { "slots", US_JSON_ARRAY, us_map_slots, "an array" },
+    { NULL, US_JSON_END, NULL, "a map has cluster, version, norm, key, shards "
+      "and slots" }
+};
+
+
+/* what is the same, by its address: the order of the shards */
+
+static int
+us_map_by_text(const void *a, const void *b)
 {
-    size_t    i;
-    unsigned  digit;
+    int              rc;
+    const us_str_t  *x = a;
+    const us_str_t  *y = b;
 
-    if (text.len == 0 || (text.len > 1 && text.data[0] == '0')) {
-        return -1;
-    }
+    rc = us_str_compare(*x, *y);
 
-    for (i = 0, *n = 0; i < text.len; i++) {
-        digit = (unsigned) text.data[i] - '0';
-
-        if (digit > 9 || *n > (max - digit) / 10) {
-            return -1;
-        }
-
-        *n = *n * 10 + digit;
-    }
-
-    return 0;
+    return rc ? rc : (x->data > y->data) - (x->data < y->data);
 }
 
 
-int
-us_map_uuid(us_str_t text, uint8_t uuid[16])
+/* sorts them; the first of two that are the same, or NULL */
+
+static const us_str_t *
+us_map_twice(us_str_t *s, size_t n)
 {
-    size_t    i;
-    uint8_t   c;
-    unsigned  n, digit;
+    size_t  i;
 
-    if (text.len != 32 && text.len != 36) {
-        return -1;
+    qsort(s, n, sizeof(us_str_t), us_map_by_text);
+
+    for (i = 1; i < n; i++) {
+        if (us_str_compare(s[i - 1], s[i]) == 0) {
+            return &s[i - 1];
+        }
     }
 
-    for (i = 0, n = 0; i < text.len; i++) {
-        c = text.data[i];
-
-        if (text.len == 36 && (i == 8 || i == 13 || i == 18 || i == 23)) {
-            if (c != '-') {
-                return -1;
-            }
-
-            continue;
-        }
-
-        digit = c >= '0' && c <= '9' ? c - '0'
-                : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10
-                : 16;
-
-        if (digit == 16) {
-            return -1;
-        }
-
-        uuid[n / 2] = (uint8_t) (n % 2 ? uuid[n / 2] | digit : digit << 4);
-        n++;
-    }
-
-    return 0;
-}
-
-
-int
-us_map_is_node(us_str_t text)
-{
-    size_t   i;
-    uint8_t  c;
-
-    for (i = 0; i < text.len; i++) {
-        c = text.data[i];
-
-        if ((c >= 'a' && c <= 'z')
-            || (i && ((c >= '0' && c <= '9') || c == '_' || c == '-'
-                      || c == '.')))
-        {
-            continue;
-        }
-
-        return 0;
-    }
-
-    return text.len > 0 && text.len <= US_MAP_NODE_LEN;
+    return NULL;
 }
 
 
 static int
-us_map_by_number(const void *a, const void *b)
+us_map_index(const us_map_t *map, unsigned slot, uint16_t *owner, char *err,
+    size_t errlen)
 {
-    const us_shard_t *x = a;
-    const us_shard_t *y = b;
+    int  i;
 
-    return (x->number > y->number) - (x->number < y->number);
-}
+    i = us_map_shard(map, *owner);
 
-
-int
-us_map_sort(us_map_t *map, char *err, size_t errlen)
-{
-    uint32_t  i;
-
-    qsort(map->shards, map->nshards, sizeof(us_shard_t), us_map_by_number);
-
-    for (i = 1; i < map->nshards; i++) {
-        if (map->shards[i].number == map->shards[i - 1].number) {
-            return us_map_refuse(err, errlen, "shard %u is there twice",
-                                 map->shards[i].number);
-        }
+    if (i == -1) {
+        return us_map_refuse(err, errlen, "slot %u has shard %u, which "
+                             "\"shards\" lacks", slot, (unsigned) *owner);
     }
+
+    *owner = (uint16_t) i;
 
     return 0;
 }
 
 
+/*
+ * What only the whole map shows: no shard, store or node is there twice, and
+ * each slot has owners that are there.  Sorts map->shards, and makes indexes of
+ * the numbers in map->slots.  Returns 0, or -1 with a message in err.
+ */
+
 static int
-us_map_same_owners(const us_owners_t *a, const us_owners_t *b)
+us_map_check(us_map_t *map, char *err, size_t errlen)
 {
-    return a->owner == b->owner && a->nformer == b->nformer
-           && memcmp(a->former, b->former, a->nformer * sizeof(a->former[0]))
-              == 0;
-}
+    int              rc;
+    unsigned         slot, n;
+    uint32_t         i;
+    us_str_t        *names;
+    us_owners_t     *o;
+    us_shard_t      *s;
+    const us_str_t  *twice;
 
+    if (map->nshards == 0) {
+        return us_map_refuse(err, errlen, "the map has no shard");
+    }
 
-int
-us_map_write(us_map_t *map)
-{
-    unsigned             first, last;
-    uint8_t             *text, *p;
-    uint64_t             h[2];
-    uint32_t             i, n;
-    us_hash128_t         hash;
-    const us_shard_t    *s;
-    const us_owners_t   *o;
-
-    static const uint8_t  key[16];
-
-    text = malloc(US_MAP_HEAD + map->norm.len + map->nshards * US_MAP_SHARD
-                  + US_SLOTS * US_MAP_RANGE);
-
-    if (text == NULL) {
+    if (us_map_sort(map, err, errlen) == -1) {
         return -1;
     }
 
-    p = us_put(text, "{\n  \"cluster\": \"");
-    p = us_put_hex(p, map->cluster, 16);
-    p = us_put(p, "\",\n  \"version\": ");
-    p = us_put_u64(p, map->version);
-    p = us_put(p, ",\n  \"norm\": \"");
-    p = us_put_str(p, map->norm);
-    p = us_put(p, "\",\n  \"key\": \"");
-    p = us_put(p, map->key == US_KEY_URL ? "url" : "site");
-    p = us_put(p, "\",\n  \"shards\": {\n");
+    names = malloc(map->nshards * US_MAP_NODES * sizeof(us_str_t));
+
+    if (names == NULL) {
+        return us_map_refuse(err, errlen, "out of memory");
+    }
 
     for (i = 0; i < map->nshards; i++) {
+        names[i] = (us_str_t) { 16, map->shards[i].uuid };
+    }
+
+    rc = 0;
+    twice = us_map_twice(names, map->nshards);
+
+    if (twice) {
+        for (i = 0; map->shards[i].uuid != twice[0].data; i++) { /* void */ }
+        for (n = i; map->shards[n].uuid != twice[1].data; n++) { /* void */ }
+
+        rc = us_map_refuse(err, errlen, "shards %u and %u have one uuid; each "
+                           "has a store of its own", map->shards[i].number,
+                           map->shards[n].number);
+    }
+
+    for (i = 0, n = 0; i < map->nshards; i++) {
         s = &map->shards[i];
-        p = us_put(p, i ? ",\n    \"" : "    \"");
-        p = us_put_u64(p, s->number);
-        p = us_put(p, "\": {\"uuid\": \"");
-        p = us_put_hex(p, s->uuid, 16);
-        p = us_put(p, "\", \"nodes\": [");
-
-        for (n = 0; n < s->nnodes; n++) {
-            p = us_put(p, n ? ", \"" : "\"");
-            p = us_put_str(p, s->nodes[n]);
-            *p++ = '"';
-        }
-
-        p = us_put(p, "]}");
+        memcpy(&names[n], s->nodes, s->nnodes * sizeof(us_str_t));
+        n += s->nnodes;
     }
 
-    p = us_put(p, "\n  },\n  \"slots\": [\n");
+    twice = us_map_twice(names, n);
 
-    for (first = 0; first < US_SLOTS; first = last + 1) {
-        o = &map->slots[first];
-        last = first;
-
-        while (last + 1 < US_SLOTS
-               && us_map_same_owners(o, &map->slots[last + 1]))
-        {
-            last++;
-        }
-
-        p = us_put(p, first ? ",\n    [\"" : "    [\"");
-        p = us_put_u64(p, first);
-
-        if (last > first) {
-            *p++ = '-';
-            p = us_put_u64(p, last);
-        }
-
-        p = us_put(p, "\", ");
-        p = us_put_u64(p, map->shards[o->owner].number);
-
-        for (n = 0; n < o->nformer; n++) {
-            p = us_put(p, ", ");
-            p = us_put_u64(p, map->shards[o->former[n]].number);
-        }
-
-        *p++ = ']';
+    if (rc == 0 && twice) {
+        rc = us_map_refuse(err, errlen, "node \"%.*s\" is there twice",
+                           (int) twice->len, twice->data);
     }
 
-    p = us_put(p, "\n  ]\n}\n");
-    map->text = (us_str_t) { p - text, text };
+    free(names);
 
-    /*
-     * SipHash without a secret: it tells maps apart that people made, and
-     * protects from no forger, who could post a map of a higher version.
-     */
+    for (slot = 0; slot < US_SLOTS && rc == 0; slot++) {
+        o = &map->slots[slot];
 
-    us_hash128_init(&hash, key);
-    us_hash128_add(&hash, map->text.data, map->text.len);
-    us_hash128_end(&hash, h);
+        if (o->owner == US_MAP_NOBODY) {
+            return us_map_refuse(err, errlen, "slot %u has no owner", slot);
+        }
 
-    for (i = 0; i < 16; i++) {
-        map->digest[i] = (uint8_t) (h[i / 8] >> (56 - i % 8 * 8));
+        rc = us_map_index(map, slot, &o->owner, err, errlen);
+
+        for (n = 0; n < o->nformer && rc == 0; n++) {
+            rc = us_map_index(map, slot, &o->former[n], err, errlen);
+        }
     }
 
-    return 0;
+    return rc;
+}
+
+
+us_map_t *
+us_map_read(us_str_t text, char *err, size_t errlen)
+{
+    unsigned          slot;
+    us_map_t         *map;
+    us_shard_t       *shards;
+    us_map_reader_t   r;
+
+    memset(&r, 0, sizeof(us_map_reader_t));
+    r.err = err;
+    r.errlen = errlen;
+    err[0] = '\0';
+
+    if (text.len > US_MAP_TEXT_MAX) {
+        us_map_refuse(err, errlen, "the map has %zu bytes, at most %d are "
+                      "allowed", text.len, US_MAP_TEXT_MAX);
+        return NULL;
+    }
+
+    map = calloc(1, sizeof(us_map_t));
+
+    if (map) {
+        /* no string gets longer when it is decoded */
+
+        map->names = malloc(text.len + 1);
+        map->shards = calloc(US_SHARDS, sizeof(us_shard_t));
+    }
+
+    if (map == NULL || map->names == NULL || map->shards == NULL) {
+        us_map_refuse(err, errlen, "out of memory");
+        us_map_free(map);
+        return NULL;
+    }
+
+    for (slot = 0; slot < US_SLOTS; slot++) {
+        map->slots[slot].owner = US_MAP_NOBODY;
+    }
+
+    r.map = map;
+    r.name = map->names;
+    r.counted = text.data;
+    r.line = (text.len > 0);
+    us_json_init(&r.json, US_MAP_STRING);
+    us_json_text(&r.json, text);
+
+    if (us_map_next(&r) != US_JSON_OBJECT) {
+        us_map_fail(&r, "a map is an object");
+        goto failed;
+    }
+
+    if (us_map_object(&r, us_map_members) == -1
+        || us_map_next(&r) != US_JSON_END
+        || us_map_check(map, err, errlen) == -1)
+    {
+        goto failed;
+    }
+
+    shards = realloc(map->shards, map->nshards * sizeof(us_shard_t));
+    map->shards = shards ? shards : map->shards;
+
+    if (us_map_write(map) == -1) {
+        us_map_refuse(err, errlen, "out of memory");
+        goto failed;
+    }
+
+    if (map->text.len > US_MAP_TEXT_MAX) {
+        us_map_refuse(err, errlen, "the map in its canonical form has %zu "
+                      "bytes, at most %d are allowed", map->text.len,
+                      US_MAP_TEXT_MAX);
+        goto failed;
+    }
+
+    us_json_free(&r.json);
+
+    return map;
+
+failed:
+
+    us_json_free(&r.json);
+    us_map_free(map);
+
+    return NULL;
 }
 
 
@@ -1080,19 +1072,6 @@ us_map_follows(const us_map_t *old, const us_map_t *next, char *err,
     }
 
     return 0;
-}
-
-
-int
-us_map_refuse(char *err, size_t errlen, const char *fmt, ...)
-{
-    va_list  args;
-
-    va_start(args, fmt);
-    (void) vsnprintf(err, errlen, fmt, args);
-    va_end(args);
-
-    return -1;
 }
 
 
@@ -1432,34 +1411,6 @@ us_map_first(const uint8_t cluster[16], us_str_t norm, us_key_t key,
 }
 
 
-/* the old owners, by their indexes in the draft */
-
-static void
-us_draft_move(us_draft_t *d, const us_map_t *old)
-{
-    uint16_t      to[US_SHARDS];
-    uint32_t      i;
-    unsigned      slot, n;
-    us_owners_t  *o;
-
-    for (i = 0; i < old->nshards; i++) {
-        to[i] = (uint16_t) us_map_shard(&d->map, old->shards[i].number);
-    }
-
-    for (slot = 0; slot < US_SLOTS; slot++) {
-        o = &d->map.slots[slot];
-        *o = old->slots[slot];
-        o->owner = to[o->owner];
-
-        for (n = 0; n < o->nformer; n++) {
-            o->former[n] = to[o->former[n]];
-        }
-
-        d->load[o->owner] += d->weight[slot];
-    }
-}
-
-
 /*
  * Of the slots that may move, and after which their owner has no less than
  * `to`, the last one with the fewest former owners; -1: there is none.
@@ -1540,10 +1491,11 @@ us_map_t *
 us_map_grow(const us_map_t *map, const us_shard_t *shards, uint32_t n,
     const uint32_t *weight, char *err, size_t errlen)
 {
-    uint16_t     to;
-    uint32_t     i, owners;
-    uint64_t     part;
-    us_draft_t  *d;
+    uint16_t      to, index[US_SHARDS];
+    uint32_t      i, k, owners;
+    uint64_t      part;
+    us_draft_t   *d;
+    us_owners_t  *o;
 
     d = us_draft_create(map->shards, map->nshards, shards, n, weight, err,
                         errlen);
@@ -1556,7 +1508,23 @@ us_map_grow(const us_map_t *map, const us_shard_t *shards, uint32_t n,
     d->map.version = map->version + 1;
     d->map.norm = map->norm;
     d->map.key = map->key;
-    us_draft_move(d, map);
+    /* the old owners, by their indexes in the draft */
+
+    for (i = 0; i < map->nshards; i++) {
+        index[i] = (uint16_t) us_map_shard(&d->map, map->shards[i].number);
+    }
+
+    for (i = 0; i < US_SLOTS; i++) {
+        o = &d->map.slots[i];
+        *o = map->slots[i];
+        o->owner = index[o->owner];
+
+        for (k = 0; k < o->nformer; k++) {
+            o->former[k] = index[o->former[k]];
+        }
+
+        d->load[o->owner] += d->weight[i];
+    }
 
     /* a shard without slots was emptied by its operators, and stays so */
 

@@ -180,35 +180,6 @@ int us_map_shard(const us_map_t *map, uint64_t number);
 int us_map_node(const us_map_t *map, us_str_t node);
 
 
-/*
- * For the files of this room.  Digits without leading zeros; 0, or -1: no
- * number, or greater than max.
- */
-int us_map_number(us_str_t text, uint64_t max, uint64_t *n);
-
-/* 32 hex digits, or 8-4-4-4-12 of them; 0, or -1 */
-int us_map_uuid(us_str_t text, uint8_t uuid[16]);
-
-/* whether it is the name of an upstream, which nginx compares without case */
-int us_map_is_node(us_str_t text);
-
-/*
- * Puts map->shards in the order of their numbers.  Returns 0, or -1 with a
- * message in err: a number is there twice.
- */
-int us_map_sort(us_map_t *map, char *err, size_t errlen);
-
-/*
- * Makes map->text and map->digest from the rest.  Returns 0, or -1: out of
- * memory.  The text can be longer than US_MAP_TEXT_MAX.
- */
-int us_map_write(us_map_t *map);
-
-/* writes a message; returns -1 */
-int us_map_refuse(char *err, size_t errlen, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
-
-
 static inline const us_owners_t *
 us_map_owners(const us_map_t *map, us_str_t url)
 {

@@ -202,34 +202,7 @@ us_scatter_id(us_scatter_t *s, uint64_t id)
 int
 us_scatter_local(us_scatter_t *s)
 {
-    us_scatter_item_t  *item;
-
-    item = us_scatter_item(s);
-
-    if (item == NULL) {
-        return -1;
-    }
-
-    item->stage = US_STAGE_LOCAL;
-
-    return 0;
-}
-
-
-/* the first round of an item */
-
-static void
-us_scatter_begin(us_scatter_t *s, us_scatter_item_t *item)
-{
-    const us_owners_t  *owners;
-
-    owners = &s->map->slots[item->slot];
-
-    item->shard = owners->owner;
-    item->status = US_ANSWER_NONE;
-    item->stage = s->action == US_SCATTER_ERASE ? US_STAGE_OWNERS
-                  : owners->nformer || s->action == US_SCATTER_BY_ID
-                  ? US_STAGE_ASK : US_STAGE_DIRECT;
+    return us_scatter_item(s) ? 0 : -1;
 }
 
 
@@ -243,20 +216,6 @@ us_scatter_hit(const us_scatter_item_t *item)
 }
 
 
-/* the URL has an id, and its shard is asked by that */
-
-static int
-us_scatter_found(us_scatter_t *s, us_scatter_item_t *item)
-{
-    item->stage = US_STAGE_LAST;
-    item->status = US_ANSWER_NONE;
-    item->moved = 0;
-    item->lost = 0;
-
-    return us_scatter_digits(s, item);
-}
-
-
 /* the owner was asked, or all former owners as well; 0, or -1: no memory */
 
 static int
@@ -265,7 +224,15 @@ us_scatter_settle(us_scatter_t *s, us_scatter_item_t *item)
     unsigned  owner;
 
     if (s->action == US_SCATTER_BY_ID && us_scatter_hit(item)) {
-        return us_scatter_found(s, item);
+
+        /* the URL has an id, and its shard is asked by that */
+
+        item->stage = US_STAGE_LAST;
+        item->status = US_ANSWER_NONE;
+        item->moved = 0;
+        item->lost = 0;
+
+        return us_scatter_digits(s, item);
     }
 
     if (s->action == US_SCATTER_ADD && us_scatter_hit(item)
@@ -327,22 +294,6 @@ us_scatter_settle(us_scatter_t *s, us_scatter_item_t *item)
     item->stage = US_STAGE_DONE;
 
     return 0;
-}
-
-
-/* all owners were asked to erase it, but for the shard of an id, which has */
-
-static void
-us_scatter_settle_erased(us_scatter_item_t *item)
-{
-    item->stage = US_STAGE_DONE;
-
-    if (item->lost || item->moved) {
-        item->status = US_ANSWER_UNAVAILABLE;
-
-    } else if (item->status == US_ANSWER_NONE) {
-        item->status = US_ANSWER_ERASED;
-    }
 }
 
 
@@ -486,6 +437,7 @@ us_scatter_round(us_scatter_t *s)
 {
     size_t              i;
     us_scatter_item_t  *item;
+    const us_owners_t  *owners;
 
     for (i = 0; i < s->n; i++) {
         item = &s->items[i];
@@ -496,10 +448,25 @@ us_scatter_round(us_scatter_t *s)
             }
 
         } else if (item->stage == US_STAGE_OWNERS) {
-            us_scatter_settle_erased(item);
+
+            /* all but the shard of an id, which has erased it before */
+
+            item->stage = US_STAGE_DONE;
+
+            if (item->lost || item->moved) {
+                item->status = US_ANSWER_UNAVAILABLE;
+
+            } else if (item->status == US_ANSWER_NONE) {
+                item->status = US_ANSWER_ERASED;
+            }
 
         } else if (item->stage == US_STAGE_FIRST) {
-            us_scatter_begin(s, item);
+            owners = &s->map->slots[item->slot];
+            item->shard = owners->owner;
+            item->status = US_ANSWER_NONE;
+            item->stage = s->action == US_SCATTER_ERASE ? US_STAGE_OWNERS
+                          : owners->nformer || s->action == US_SCATTER_BY_ID
+                          ? US_STAGE_ASK : US_STAGE_DIRECT;
         }
     }
 
@@ -551,31 +518,10 @@ us_scatter_part(us_scatter_t *s, us_lane_t *lane, size_t limit)
 }
 
 
-/* of an id: about this one */
+/* those of an id that has none in the answer */
 
-static int
-us_scatter_fits_id(const us_scatter_t *s, const us_lane_t *lane,
-    const us_wire_line_t *line)
-{
-    uint64_t  id;
-    unsigned  allowed;
-
-    static const unsigned  any = 1 << US_ANSWER_UNKNOWN | 1 << US_ANSWER_DELETED
-                                 | 1 << US_ANSWER_UNAVAILABLE;
-
-    id = s->items[lane->items[lane->at]].id;
-    allowed = any | s->answers;
-
-    if (!(allowed & 1 << line->status) || line->text.len > US_URL_MAX) {
-        return 0;
-    }
-
-    return line->id == id
-           || (line->id == US_WIRE_NO_ID
-               && (line->status == US_ANSWER_UNKNOWN
-                   || line->status == US_ANSWER_FULL
-                   || line->status == US_ANSWER_UNAVAILABLE));
-}
+#define US_SCATTER_NO_ID                                                      \
+    (1 << US_ANSWER_UNKNOWN | 1 << US_ANSWER_FULL | 1 << US_ANSWER_UNAVAILABLE)
 
 
 /*
@@ -587,6 +533,7 @@ static int
 us_scatter_fits(const us_scatter_t *s, const us_lane_t *lane,
     const us_wire_line_t *line)
 {
+    uint64_t  id;
     unsigned  allowed;
 
     static const unsigned  any = 1 << US_ANSWER_SEEN | 1 << US_ANSWER_DUE
@@ -595,7 +542,14 @@ us_scatter_fits(const us_scatter_t *s, const us_lane_t *lane,
                                  | 1 << US_ANSWER_UNAVAILABLE;
 
     if (us_scatter_of_id(s, lane, &s->items[lane->items[lane->at]])) {
-        return us_scatter_fits_id(s, lane, line);
+        id = s->items[lane->items[lane->at]].id;
+        allowed = s->answers | 1 << US_ANSWER_UNKNOWN | 1 << US_ANSWER_DELETED
+                  | 1 << US_ANSWER_UNAVAILABLE;
+
+        return (allowed & 1 << line->status) && line->text.len <= US_URL_MAX
+               && (line->id == id
+                   || (line->id == US_WIRE_NO_ID
+                       && (US_SCATTER_NO_ID & 1 << line->status)));
     }
 
     allowed = s->action == US_SCATTER_ERASE
@@ -669,75 +623,6 @@ us_scatter_is_url(us_str_t text)
     }
 
     return 1;
-}
-
-
-/* a URL that was looked up has its text already */
-
-static void
-us_scatter_by_id(const us_scatter_t *s, us_scatter_item_t *item,
-    const us_wire_line_t *line)
-{
-    item->stage = US_STAGE_DONE;
-    item->status = line->status;
-    item->time = line->time;
-
-    if (line->status == US_ANSWER_UNAVAILABLE) {
-        item->lost = 1;
-    }
-
-    if (line->status == US_ANSWER_UNKNOWN || line->status == US_ANSWER_FULL
-        || line->status == US_ANSWER_UNAVAILABLE)
-    {
-        item->id = US_WIRE_NO_ID;
-    }
-
-    if (s->action == US_SCATTER_ERASE) {
-
-        /* what was sent as an id is answered without its URL */
-
-        if (line->status == US_ANSWER_ERASED && us_scatter_is_url(line->text)) {
-            item->url = line->text;
-            item->slot = us_slot(us_slot_key(s->map->key, item->url));
-            item->stage = s->map->slots[item->slot].nformer ? US_STAGE_FIRST
-                                                            : US_STAGE_DONE;
-        }
-
-    } else if (item->by_id) {
-        item->text = line->text;
-    }
-}
-
-
-/* one of the owners has erased the URL, or not */
-
-static void
-us_scatter_owner(const us_scatter_t *s, us_scatter_item_t *item,
-    const us_lane_t *lane, const us_wire_line_t *line)
-{
-    switch (line->status) {
-
-    case US_ANSWER_ERASED:
-
-        if (!item->by_id
-            && (line->id != US_WIRE_NO_ID || item->text.len == 0))
-        {
-            item->id = line->id;
-            item->text = line->text;
-            item->number = s->map->shards[lane->shard].number;
-        }
-
-        break;
-
-    case US_ANSWER_UNAVAILABLE:
-        item->moved = 1;
-        break;
-
-    default: /* US_ANSWER_FULL, US_ANSWER_INVALID, US_ANSWER_REJECTED */
-        item->status = line->status;
-        item->text = line->text;
-        break;
-    }
 }
 
 
@@ -841,12 +726,58 @@ us_scatter_answer(us_scatter_t *s, us_scatter_item_t *item,
     }
 
     if (item->stage == US_STAGE_OWNERS) {
-        us_scatter_owner(s, item, lane, line);
+
+        if (line->status == US_ANSWER_UNAVAILABLE) {
+            item->moved = 1;
+
+        } else if (line->status != US_ANSWER_ERASED) {
+
+            /* US_ANSWER_FULL, _INVALID, _REJECTED */
+
+            item->status = line->status;
+            item->text = line->text;
+
+        } else if (!item->by_id
+                   && (line->id != US_WIRE_NO_ID || item->text.len == 0))
+        {
+            item->id = line->id;
+            item->text = line->text;
+            item->number = s->map->shards[lane->shard].number;
+        }
+
         return;
     }
 
     if (us_scatter_of_id(s, lane, item)) {
-        us_scatter_by_id(s, item, line);
+        item->stage = US_STAGE_DONE;
+        item->status = line->status;
+        item->time = line->time;
+        item->lost |= line->status == US_ANSWER_UNAVAILABLE;
+
+        if (US_SCATTER_NO_ID & 1 << line->status) {
+            item->id = US_WIRE_NO_ID;
+        }
+
+        if (s->action == US_SCATTER_ERASE) {
+
+            /* what was sent as an id is answered without its URL */
+
+            if (line->status == US_ANSWER_ERASED
+                && us_scatter_is_url(line->text))
+            {
+                item->url = line->text;
+                item->slot = us_slot(us_slot_key(s->map->key, item->url));
+                item->stage = s->map->slots[item->slot].nformer
+                              ? US_STAGE_FIRST : US_STAGE_DONE;
+            }
+
+        } else if (item->by_id) {
+
+            /* a URL that was looked up has its text already */
+
+            item->text = line->text;
+        }
+
         return;
     }
 
@@ -956,40 +887,35 @@ us_scatter_reply_cut(us_scatter_t *s, us_lane_t *lane, us_str_t text)
 }
 
 
-static void
-us_scatter_lose(const us_scatter_t *s, us_scatter_item_t *item,
-    const us_lane_t *lane)
-{
-    item->lost = 1;
-    item->unsure |= lane->unsure;
-
-    if (item->stage == US_STAGE_ASK || item->stage == US_STAGE_FORMER
-        || item->stage == US_STAGE_OWNERS)
-    {
-
-        /* another one may have it */
-
-        if (item->status == US_ANSWER_NONE
-            || item->status == US_ANSWER_UNSEEN)
-        {
-            item->number = s->map->shards[lane->shard].number;
-        }
-
-        return;
-    }
-
-    item->status = US_ANSWER_UNAVAILABLE;
-    item->number = s->map->shards[lane->shard].number;
-    item->stage = US_STAGE_DONE;
-    item->id = US_WIRE_NO_ID;
-}
-
-
 void
 us_scatter_failed(us_scatter_t *s, us_lane_t *lane)
 {
+    us_scatter_item_t  *item;
+
     for ( /* void */ ; lane->part; lane->part--) {
-        us_scatter_lose(s, &s->items[lane->items[lane->at++]], lane);
+        item = &s->items[lane->items[lane->at++]];
+        item->lost = 1;
+        item->unsure |= lane->unsure;
+
+        if (item->stage == US_STAGE_ASK || item->stage == US_STAGE_FORMER
+            || item->stage == US_STAGE_OWNERS)
+        {
+
+            /* another one may have it */
+
+            if (item->status == US_ANSWER_NONE
+                || item->status == US_ANSWER_UNSEEN)
+            {
+                item->number = s->map->shards[lane->shard].number;
+            }
+
+            continue;
+        }
+
+        item->status = US_ANSWER_UNAVAILABLE;
+        item->number = s->map->shards[lane->shard].number;
+        item->stage = US_STAGE_DONE;
+        item->id = US_WIRE_NO_ID;
     }
 }
 

@@ -97,23 +97,6 @@ us_wire_text(us_wire_cursor_t *c, us_str_t *column)
 }
 
 
-static int
-us_wire_site(us_str_t text, us_wire_site_t *site)
-{
-    if (us_str_compare(text, us_string("site-known")) == 0) {
-        *site = US_WIRE_SITE_KNOWN;
-        return 1;
-    }
-
-    if (us_str_compare(text, us_string("site-new")) == 0) {
-        *site = US_WIRE_SITE_NEW;
-        return 1;
-    }
-
-    return us_str_compare(text, us_string("-")) == 0;
-}
-
-
 /* up to 19 digits, so that no number is too large */
 
 static int
@@ -200,11 +183,22 @@ us_wire_line(us_str_t text, us_wire_columns_t columns, us_wire_line_t *line)
         return 0;
     }
 
-    if (columns.sites
-        && (!us_wire_word(&c, &column)
-            || !us_wire_site(column, &line->site)))
-    {
-        return 0;
+    if (columns.sites) {
+
+        if (!us_wire_word(&c, &column)) {
+            return 0;
+        }
+
+        line->site = us_str_compare(column, us_string("site-known")) == 0
+                     ? US_WIRE_SITE_KNOWN
+                     : us_str_compare(column, us_string("site-new")) == 0
+                     ? US_WIRE_SITE_NEW : US_WIRE_NO_SITE;
+
+        if (line->site == US_WIRE_NO_SITE
+            && us_str_compare(column, us_string("-")) != 0)
+        {
+            return 0;
+        }
     }
 
     if (columns.times
