@@ -291,28 +291,6 @@ ngx_http_urlstore_post_give(ngx_http_urlstore_post_t *a,
 }
 
 
-/* NGX_OK: it is done; NGX_AGAIN: not yet; NGX_ERROR */
-
-static ngx_int_t
-ngx_http_urlstore_post_given(ngx_http_urlstore_post_t *a,
-    ngx_http_urlstore_post_zone_t *z)
-{
-    int         rc;
-    us_life_t  *life;
-
-    life = &z->zone->life;
-    ngx_http_urlstore_refresh(z->zone);
-
-    if (a->command != NGX_HTTP_URLSTORE_REBASE) {
-        return us_life_state(life) == US_LIFE_READY ? NGX_OK : NGX_AGAIN;
-    }
-
-    rc = us_replicate_wants_base(life, &z->wish);
-
-    return rc == 1 ? NGX_OK : rc == 0 ? NGX_AGAIN : NGX_ERROR;
-}
-
-
 static ngx_int_t
 ngx_http_urlstore_post_later(ngx_http_urlstore_post_t *a,
     ngx_http_urlstore_zone_t *zone)
@@ -400,6 +378,7 @@ ngx_http_urlstore_post_reply(ngx_http_urlstore_post_t *a)
 static ngx_int_t
 ngx_http_urlstore_post_look(ngx_http_urlstore_post_t *a)
 {
+    int                             made;
     ngx_int_t                       rc;
     ngx_uint_t                      i;
     ngx_http_urlstore_zone_t       *wait;
@@ -409,13 +388,17 @@ ngx_http_urlstore_post_look(ngx_http_urlstore_post_t *a)
     z = a->zones.elts;
 
     for (i = 0; i < a->zones.nelts; i++) {
-        rc = ngx_http_urlstore_post_given(a, &z[i]);
+        ngx_http_urlstore_refresh(z[i].zone);
 
-        if (rc == NGX_ERROR) {
+        made = a->command == NGX_HTTP_URLSTORE_REBASE
+               ? us_replicate_wants_base(&z[i].zone->life, &z[i].wish)
+               : us_life_state(&z[i].zone->life) == US_LIFE_READY;
+
+        if (made == -1) {
             return ngx_http_urlstore_post_later(a, z[i].zone);
         }
 
-        if (rc == NGX_AGAIN && wait == NULL) {
+        if (made == 0 && wait == NULL) {
             wait = z[i].zone;
         }
     }
@@ -427,17 +410,6 @@ ngx_http_urlstore_post_look(ngx_http_urlstore_post_t *a)
     rc = ngx_http_urlstore_post_wait(a);
 
     return rc == NGX_DECLINED ? ngx_http_urlstore_post_later(a, wait) : rc;
-}
-
-
-/* a word, alone or with a value */
-
-static ngx_uint_t
-ngx_http_urlstore_post_is(ngx_http_request_t *r, const ngx_str_t *name)
-{
-    return r->args.len >= name->len
-           && ngx_memcmp(r->args.data, name->data, name->len) == 0
-           && (r->args.len == name->len || r->args.data[name->len] == '=');
 }
 
 
@@ -457,10 +429,16 @@ ngx_http_urlstore_post_command(ngx_http_urlstore_ctx_t *ctx)
 
     r = ctx->r;
 
-    for (command = 0; command < NGX_HTTP_URLSTORE_COMMANDS; command++) {
+    name = NULL;
 
-        if (ngx_http_urlstore_post_is(r,
-                &ngx_http_urlstore_post_commands[command].name))
+    for (command = 0; command < NGX_HTTP_URLSTORE_COMMANDS; command++) {
+        name = &ngx_http_urlstore_post_commands[command].name;
+
+        /* a word, alone or with a value */
+
+        if (r->args.len >= name->len
+            && ngx_memcmp(r->args.data, name->data, name->len) == 0
+            && (r->args.len == name->len || r->args.data[name->len] == '='))
         {
             break;
         }
@@ -491,7 +469,6 @@ ngx_http_urlstore_post_command(ngx_http_urlstore_ctx_t *ctx)
         a->most = 0;
     }
 
-    name = &ngx_http_urlstore_post_commands[command].name;
     p = r->args.data + name->len + 1;
 
     if (r->args.len > name->len
@@ -626,39 +603,23 @@ ngx_http_urlstore_admin_text(ngx_http_request_t *r, us_str_t *text)
 }
 
 
-static ngx_int_t
-ngx_http_urlstore_admin_route(ngx_http_urlstore_post_t *a, char *err)
-{
-    const us_map_t  *map;
-
-    map = a->shards ? NULL
-          : ngx_http_urlstore_cluster_map(a->cluster,
-                                          a->ctx->r->connection->log);
-
-    if (map && us_map_follows(map, a->map, err, NGX_MAX_ERROR_STR) != 0) {
-        return NGX_DECLINED;
-    }
-
-    return ngx_http_urlstore_cluster_nodes(
-               ngx_http_cycle_get_module_main_conf(ngx_cycle,
-                                                   ngx_http_upstream_module),
-               a->map, err);
-}
-
-
-/* whether the map may be used here: NGX_OK, NGX_DECLINED with err, NGX_AGAIN */
+/*
+ * Whether the map may be used here; and then each shard adopts it, unless this
+ * is a check.  NGX_OK: all shards have it, or may; NGX_DECLINED: err has the
+ * reason; NGX_BUSY: there are standbys only; NGX_AGAIN
+ */
 
 static ngx_int_t
-ngx_http_urlstore_admin_check(ngx_http_urlstore_post_t *a,
-    ngx_uint_t *standbys, char *err)
+ngx_http_urlstore_admin_adopt(ngx_http_urlstore_post_t *a, char *err)
 {
     ngx_int_t                  rc;
-    ngx_uint_t                 i;
+    ngx_uint_t                 i, standbys;
+    const us_map_t            *map;
     ngx_http_urlstore_zone_t  *zone;
 
     i = 0;
     a->shards = 0;
-    *standbys = 0;
+    standbys = 0;
 
     while ((zone = ngx_http_urlstore_post_next(a, &i))) {
         rc = ngx_http_urlstore_shard_check(zone, a->map, err);
@@ -668,41 +629,37 @@ ngx_http_urlstore_admin_check(ngx_http_urlstore_post_t *a,
         }
 
         a->shards += (rc == NGX_OK);
-        *standbys += (rc == NGX_BUSY);
+        standbys += (rc == NGX_BUSY);
     }
 
-    if (a->shards + *standbys == 0 && a->shard != NGX_ERROR) {
+    if (a->shards + standbys == 0 && a->shard != NGX_ERROR) {
         (void) ngx_sprintf((u_char *) err, "this nginx has no shard %i of the "
                            "cluster%Z", a->shard);
         return NGX_DECLINED;
     }
 
-    return ngx_http_urlstore_cluster_routes(a->cluster)
-           ? ngx_http_urlstore_admin_route(a, err) : NGX_OK;
-}
+    if (a->cluster->zone) {
+        map = a->shards ? NULL
+              : ngx_http_urlstore_cluster_map(a->cluster,
+                                              a->ctx->r->connection->log);
 
+        if ((map && us_map_follows(map, a->map, err, NGX_MAX_ERROR_STR) != 0)
+            || ngx_http_urlstore_cluster_nodes(
+                   ngx_http_cycle_get_module_main_conf(ngx_cycle,
+                                                   ngx_http_upstream_module),
+                   a->map, err)
+               != NGX_OK)
+        {
+            return NGX_DECLINED;
+        }
+    }
 
-/*
- * NGX_OK: all shards have it, or may; NGX_DECLINED: err has the reason;
- * NGX_BUSY: there are standbys only; NGX_AGAIN
- */
-
-static ngx_int_t
-ngx_http_urlstore_admin_adopt(ngx_http_urlstore_post_t *a, char *err)
-{
-    ngx_int_t                  rc;
-    ngx_uint_t                 i, standbys;
-    ngx_http_urlstore_zone_t  *zone;
-
-    rc = ngx_http_urlstore_admin_check(a, &standbys, err);
-
-    if (rc != NGX_OK || a->check) {
-        return rc;
+    if (a->check) {
+        return NGX_OK;
     }
 
     if (a->shards == 0 && standbys
-        && (a->shard != NGX_ERROR
-            || !ngx_http_urlstore_cluster_routes(a->cluster)))
+        && (a->shard != NGX_ERROR || a->cluster->zone == NULL))
     {
         return NGX_BUSY;
     }
@@ -767,7 +724,7 @@ ngx_http_urlstore_admin_file(ngx_http_urlstore_post_t *a, char *err)
     ngx_str_t         dir;
     us_disk_error_t   e;
 
-    if (!ngx_http_urlstore_cluster_routes(a->cluster)) {
+    if (!a->cluster->zone) {
         return NGX_OK;
     }
 
@@ -932,26 +889,6 @@ ngx_http_urlstore_admin_body(ngx_http_request_t *r)
 }
 
 
-/* a map, by POST */
-
-static ngx_int_t
-ngx_http_urlstore_admin_read(ngx_http_urlstore_ctx_t *ctx)
-{
-    ngx_int_t  rc;
-
-    rc = ngx_http_urlstore_args(ctx, "shard check");
-
-    if (rc != NGX_DECLINED) {
-        return rc;
-    }
-
-    rc = ngx_http_read_client_request_body(ctx->r,
-                                           ngx_http_urlstore_admin_body);
-
-    return rc >= NGX_HTTP_SPECIAL_RESPONSE ? rc : NGX_DONE;
-}
-
-
 static ngx_int_t
 ngx_http_urlstore_admin_handler(ngx_http_request_t *r)
 {
@@ -972,7 +909,17 @@ ngx_http_urlstore_admin_handler(ngx_http_request_t *r)
     if (r->method == NGX_HTTP_POST) {
         rc = ngx_http_urlstore_post_command(ctx);
 
-        return rc == NGX_DECLINED ? ngx_http_urlstore_admin_read(ctx) : rc;
+        if (rc == NGX_DECLINED) {
+            rc = ngx_http_urlstore_args(ctx, "shard check");
+        }
+
+        if (rc != NGX_DECLINED) {
+            return rc;
+        }
+
+        rc = ngx_http_read_client_request_body(r, ngx_http_urlstore_admin_body);
+
+        return rc >= NGX_HTTP_SPECIAL_RESPONSE ? rc : NGX_DONE;
     }
 
     if (r->method & (NGX_HTTP_GET|NGX_HTTP_HEAD)) {

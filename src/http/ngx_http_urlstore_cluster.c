@@ -103,14 +103,26 @@ ngx_http_urlstore_cluster_release(void *data)
 }
 
 
+/*
+ * The map of the file.  NGX_OK: it is the newest now, or was already;
+ * NGX_DECLINED: it cannot be read (errno), is none, or may not follow, and err
+ * (NGX_MAX_ERROR_STR bytes) has the reason; NGX_ERROR: no memory.
+ */
+
 static ngx_int_t
-ngx_http_urlstore_cluster_adopt(ngx_http_urlstore_cluster_t *cluster,
-    us_str_t text, char *err)
+ngx_http_urlstore_cluster_load(ngx_http_urlstore_cluster_t *cluster, char *err)
 {
+    us_str_t                  text;
     us_map_t                 *map;
     ngx_http_urlstore_map_t  *next;
 
+    if (ngx_http_urlstore_cluster_read(cluster, &text, err) != NGX_OK) {
+        return NGX_DECLINED;
+    }
+
     map = us_map_read(text, err, NGX_MAX_ERROR_STR);
+
+    free((void *) text.data);
 
     if (map == NULL) {
         return NGX_DECLINED;
@@ -132,11 +144,9 @@ ngx_http_urlstore_cluster_adopt(ngx_http_urlstore_cluster_t *cluster,
         return NGX_DECLINED;
     }
 
-    if (cluster->map) {
-        if (cluster->map->map->version == map->version) {
-            us_map_free(map);
-            return NGX_OK;
-        }
+    if (cluster->map && cluster->map->map->version == map->version) {
+        us_map_free(map);
+        return NGX_OK;
     }
 
     next = malloc(sizeof(ngx_http_urlstore_map_t));
@@ -154,61 +164,6 @@ ngx_http_urlstore_cluster_adopt(ngx_http_urlstore_cluster_t *cluster,
     }
 
     cluster->map = next;
-
-    return NGX_OK;
-}
-
-
-/*
- * The map of the file.  NGX_OK: it is the newest now, or was already;
- * NGX_DECLINED: it cannot be read (errno), is none, or may not follow, and err
- * (NGX_MAX_ERROR_STR bytes) has the reason; NGX_ERROR: no memory.
- */
-
-static ngx_int_t
-ngx_http_urlstore_cluster_load(ngx_http_urlstore_cluster_t *cluster, char *err)
-{
-    ngx_int_t  rc;
-    us_str_t   text;
-
-    if (ngx_http_urlstore_cluster_read(cluster, &text, err) != NGX_OK) {
-        return NGX_DECLINED;
-    }
-
-    rc = ngx_http_urlstore_cluster_adopt(cluster, text, err);
-
-    free((void *) text.data);
-
-    return rc;
-}
-
-
-/* the map at configuration */
-
-static ngx_int_t
-ngx_http_urlstore_cluster_first(ngx_conf_t *cf,
-    ngx_http_urlstore_cluster_t *cluster)
-{
-    ngx_int_t  rc;
-    char       err[NGX_MAX_ERROR_STR];
-
-    rc = ngx_http_urlstore_cluster_load(cluster, err);
-
-    /* shards have it in their journals */
-
-    if (rc == NGX_DECLINED && cluster->file.st_ino == 0
-        && ngx_errno == NGX_ENOENT)
-    {
-        return NGX_OK;
-    }
-
-    if (rc != NGX_OK) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "urlstore_cluster \"%V\": the map \"%V\": %s",
-                           &cluster->name, &cluster->path,
-                           rc == NGX_ERROR ? "out of memory" : err);
-        return NGX_ERROR;
-    }
 
     return NGX_OK;
 }
@@ -233,9 +188,11 @@ ngx_http_urlstore_cluster(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
     ngx_http_urlstore_main_conf_t *umcf = conf;
 
+    ngx_int_t                     rc;
     ngx_str_t                    *value;
     ngx_pool_cleanup_t           *cln;
     ngx_http_urlstore_cluster_t  *cluster, **cp;
+    char                          err[NGX_MAX_ERROR_STR];
 
     value = cf->args->elts;
 
@@ -276,8 +233,23 @@ ngx_http_urlstore_cluster(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         return NGX_CONF_ERROR;
     }
 
-    return ngx_http_urlstore_cluster_first(cf, cluster) == NGX_OK
-           ? NGX_CONF_OK : NGX_CONF_ERROR;
+    rc = ngx_http_urlstore_cluster_load(cluster, err);
+
+    /* a file that is not there is no error: shards have it in their journals */
+
+    if (rc == NGX_OK
+        || (rc == NGX_DECLINED && cluster->file.st_ino == 0
+            && ngx_errno == NGX_ENOENT))
+    {
+        return NGX_CONF_OK;
+    }
+
+    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                       "urlstore_cluster \"%V\": the map \"%V\": %s",
+                       &cluster->name, &cluster->path,
+                       rc == NGX_ERROR ? "out of memory" : err);
+
+    return NGX_CONF_ERROR;
 }
 
 
@@ -364,36 +336,29 @@ ngx_http_urlstore_cluster_nodes(ngx_http_upstream_main_conf_t *umcf,
 }
 
 
-static ngx_uint_t
-ngx_http_urlstore_cluster_changed(ngx_http_urlstore_cluster_t *cluster,
-    struct stat *file)
-{
-    return file->st_ino != cluster->file.st_ino
-           || file->st_size != cluster->file.st_size
-           || file->st_mtim.tv_sec != cluster->file.st_mtim.tv_sec
-           || file->st_mtim.tv_nsec != cluster->file.st_mtim.tv_nsec;
-}
-
-
 /* whether the file has changed, and what it has now */
 
 static void
 ngx_http_urlstore_cluster_look(ngx_http_urlstore_cluster_t *cluster,
     ngx_log_t *log)
 {
-    ngx_int_t    rc;
-    struct stat  file;
-    char         err[NGX_MAX_ERROR_STR];
+    ngx_int_t     rc;
+    struct stat   file, *had;
+    char          err[NGX_MAX_ERROR_STR];
+
+    had = &cluster->file;
 
     if (stat((char *) cluster->path.data, &file) == -1
-        || !ngx_http_urlstore_cluster_changed(cluster, &file))
+        || (file.st_ino == had->st_ino && file.st_size == had->st_size
+            && file.st_mtim.tv_sec == had->st_mtim.tv_sec
+            && file.st_mtim.tv_nsec == had->st_mtim.tv_nsec))
     {
         return;
     }
 
     /* even if it cannot be read: one message for each change */
 
-    cluster->file = file;
+    *had = file;
 
     rc = ngx_http_urlstore_cluster_load(cluster, err);
 
@@ -448,13 +413,6 @@ ngx_http_urlstore_cluster_hold(ngx_http_urlstore_cluster_t *cluster,
     cluster->map->users++;
 
     return map;
-}
-
-
-ngx_uint_t
-ngx_http_urlstore_cluster_routes(ngx_http_urlstore_cluster_t *cluster)
-{
-    return cluster->zone != NULL;
 }
 
 
@@ -566,41 +524,13 @@ declined:
 }
 
 
-/*
- * The first map of a store that has URLs.  They may be in any slot, so each one
- * has to be the shard's, or to have been.  Else another shard would deny them.
- */
-
-static ngx_int_t
-ngx_http_urlstore_shard_first(ngx_http_urlstore_zone_t *zone,
-    const us_map_t *map, char *err)
-{
-    ngx_uint_t  slot;
-
-    if (us_store_next_id(zone->store) == 0) {
-        return NGX_OK;
-    }
-
-    for (slot = 0; slot < US_SLOTS; slot++) {
-        if (!us_map_has_owner(map, slot, zone->conf.shard)) {
-            (void) ngx_sprintf((u_char *) err, "the store has URLs, and slot "
-                               "%ui of the map is, and was, not its own: "
-                               "begin with a map of this shard alone%Z",
-                               slot);
-            return NGX_DECLINED;
-        }
-    }
-
-    return NGX_OK;
-}
-
-
 ngx_int_t
 ngx_http_urlstore_shard_check(ngx_http_urlstore_zone_t *zone,
     const us_map_t *map, char *err)
 {
     us_life_t       *life;
     uint32_t         shard;
+    ngx_uint_t       slot;
     const us_map_t  *old;
 
     life = &zone->life;
@@ -628,13 +558,32 @@ ngx_http_urlstore_shard_check(ngx_http_urlstore_zone_t *zone,
 
     old = ngx_http_urlstore_shard_map(zone);
 
-    if (old == NULL) {
-        return us_store_map_number(zone->store) ? NGX_AGAIN
-               : ngx_http_urlstore_shard_first(zone, map, err);
+    if (old) {
+        return us_map_follows(old, map, err, NGX_MAX_ERROR_STR) == 0
+               ? NGX_OK : NGX_DECLINED;
     }
 
-    return us_map_follows(old, map, err, NGX_MAX_ERROR_STR) == 0
-           ? NGX_OK : NGX_DECLINED;
+    if (us_store_map_number(zone->store)) {
+        return NGX_AGAIN;
+    }
+
+    /*
+     * The first map of a store that has URLs.  They may be in any slot, so each
+     * one has to be the shard's, or to have been.  Else another shard would
+     * deny them.
+     */
+
+    for (slot = 0; slot < US_SLOTS && us_store_next_id(zone->store); slot++) {
+        if (!us_map_has_owner(map, slot, zone->conf.shard)) {
+            (void) ngx_sprintf((u_char *) err, "the store has URLs, and slot "
+                               "%ui of the map is, and was, not its own: "
+                               "begin with a map of this shard alone%Z",
+                               slot);
+            return NGX_DECLINED;
+        }
+    }
+
+    return NGX_OK;
 }
 
 
@@ -777,10 +726,6 @@ ngx_http_urlstore_shard_begin(ngx_http_urlstore_ctx_t *ctx)
     ngx_http_urlstore_zone_t  *zone;
 
     zone = ctx->zone;
-
-    if (zone->cluster == NULL) {
-        return NGX_DECLINED;
-    }
 
     value = ngx_http_urlstore_header_in(ctx->r, "urlstore-map");
 

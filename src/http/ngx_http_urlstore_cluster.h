@@ -74,10 +74,6 @@ const us_map_t *ngx_http_urlstore_cluster_map(
 const us_map_t *ngx_http_urlstore_cluster_hold(
     ngx_http_urlstore_cluster_t *cluster, ngx_pool_t *pool);
 
-/* whether this nginx has a location with urlstore_route of this cluster */
-ngx_uint_t ngx_http_urlstore_cluster_routes(
-    ngx_http_urlstore_cluster_t *cluster);
-
 /*
  * Whether each node of the map is an upstream of one address, so that a call
  * goes where it should: NGX_OK, or NGX_DECLINED with err (NGX_MAX_ERROR_STR
@@ -116,9 +112,9 @@ ngx_http_urlstore_zone_t *ngx_http_urlstore_shard_next(ngx_http_request_t *r,
 const us_map_t *ngx_http_urlstore_shard_map(ngx_http_urlstore_zone_t *zone);
 
 /*
- * The request's header Urlstore-Map.  NGX_DECLINED: it may be answered; else
- * the reply has been sent.  ngx_http_urlstore_shard_under() is called before
- * the store is asked: which map the request names.
+ * The header Urlstore-Map of a request to a shard.  NGX_DECLINED: it may be
+ * answered; else the reply has been sent.  ngx_http_urlstore_shard_under() is
+ * called before the store is asked: which map the request names.
  */
 ngx_int_t ngx_http_urlstore_shard_begin(ngx_http_urlstore_ctx_t *ctx);
 
