@@ -94,30 +94,12 @@ ngx_http_urlstore_call_sums(ngx_http_urlstore_call_t *call)
 }
 
 
-/*
- * Whether the reply is from the shard that was called.  What a wrong address
- * leads to, such as a node without a cluster, does not know that it is asked as
- * a shard, and its answers would be taken for those of the shard.
- */
-
-static ngx_uint_t
-ngx_http_urlstore_call_shard(ngx_http_urlstore_call_t *call)
+static void
+ngx_http_urlstore_call_reply(ngx_http_urlstore_call_t *call)
 {
     ngx_str_t     *value;
     us_map_tag_t   tag;
 
-    value = &call->headers[NGX_HTTP_URLSTORE_CALL_MAP];
-
-    return value->data
-           && us_map_tag_parse(&tag, ngx_http_urlstore_str(value)) == 0
-           && tag.shard == call->map->shards[call->shard].number
-           && ngx_memcmp(tag.cluster, call->map->cluster, 16) == 0;
-}
-
-
-static void
-ngx_http_urlstore_call_reply(ngx_http_urlstore_call_t *call)
-{
     /* of answers, those that have come count; of all else, only the whole */
 
     if ((call->sr->upstream->length > 0
@@ -138,7 +120,19 @@ ngx_http_urlstore_call_reply(ngx_http_urlstore_call_t *call)
                      || call->code == NGX_HTTP_URLSTORE_MISDIRECTED)
                     && call->headers[NGX_HTTP_URLSTORE_CALL_REFUSED].data;
 
-    if (!ngx_http_urlstore_call_shard(call)) {
+    /*
+     * What a wrong address leads to, such as a node without a cluster, does not
+     * know that it is asked as a shard, and its answers would be taken for
+     * those of the shard.
+     */
+
+    value = &call->headers[NGX_HTTP_URLSTORE_CALL_MAP];
+
+    if (value->data == NULL
+        || us_map_tag_parse(&tag, ngx_http_urlstore_str(value)) != 0
+        || tag.shard != call->map->shards[call->shard].number
+        || ngx_memcmp(tag.cluster, call->map->cluster, 16) != 0)
+    {
         call->foreign = !call->refused;
         return;
     }
@@ -215,36 +209,6 @@ ngx_http_urlstore_call_conf(ngx_http_request_t *sr,
 }
 
 
-/* what sends the buffers moves their pos: the caller's may be sent again */
-
-static ngx_int_t
-ngx_http_urlstore_call_body(ngx_http_request_t *sr, ngx_chain_t *in,
-    ngx_chain_t **ll)
-{
-    ngx_buf_t    *b;
-    ngx_chain_t  *cl;
-
-    for ( /* void */ ; in; in = in->next) {
-        b = ngx_alloc_buf(sr->pool);
-        cl = ngx_alloc_chain_link(sr->pool);
-
-        if (b == NULL || cl == NULL) {
-            return NGX_ERROR;
-        }
-
-        *b = *in->buf;
-        cl->buf = b;
-
-        *ll = cl;
-        ll = &cl->next;
-    }
-
-    *ll = NULL;
-
-    return NGX_OK;
-}
-
-
 static ngx_int_t
 ngx_http_urlstore_call_request(ngx_http_request_t *sr)
 {
@@ -252,7 +216,7 @@ ngx_http_urlstore_call_request(ngx_http_request_t *sr)
     size_t                     len;
     ngx_buf_t                 *b;
     us_map_tag_t               map;
-    ngx_chain_t               *cl;
+    ngx_chain_t               *cl, *in;
     const us_str_t            *node;
     const us_shard_t          *shard;
     ngx_http_urlstore_ctx_t   *ctx;
@@ -305,7 +269,24 @@ ngx_http_urlstore_call_request(ngx_http_request_t *sr)
     cl->buf = b;
     sr->upstream->request_bufs = cl;
 
-    return ngx_http_urlstore_call_body(sr, call->body, &cl->next);
+    /* what sends the buffers moves their pos: the caller's may be sent again */
+
+    for (in = call->body; in; in = in->next) {
+        cl->next = ngx_alloc_chain_link(sr->pool);
+        b = ngx_alloc_buf(sr->pool);
+
+        if (b == NULL || cl->next == NULL) {
+            return NGX_ERROR;
+        }
+
+        *b = *in->buf;
+        cl = cl->next;
+        cl->buf = b;
+    }
+
+    cl->next = NULL;
+
+    return NGX_OK;
 }
 
 
@@ -828,16 +809,31 @@ ngx_http_urlstore_call_again(ngx_http_urlstore_call_t *call)
 }
 
 
-/* for the metrics; and where the next call of the shard begins */
-
-static void
-ngx_http_urlstore_call_count(ngx_http_urlstore_call_t *call)
+ngx_uint_t
+ngx_http_urlstore_call_ended(ngx_http_urlstore_call_t *call)
 {
     ngx_http_urlstore_calls_t  *sums;
 
-    if (call->probes) {
-        return;
+    if (!call->ended) {
+        return 0;
     }
+
+    call->ended = 0;
+
+    if (ngx_http_urlstore_call_again(call)) {
+        call->node = (call->node + 1)
+                     % call->map->shards[call->shard].nnodes;
+
+        if (ngx_http_urlstore_call_send(call) == NGX_OK) {
+            return 0;
+        }
+    }
+
+    if (call->probes) {
+        return 1;
+    }
+
+    /* for the metrics; and where the next call of the shard begins */
 
     sums = ngx_http_urlstore_call_sums(call);
 
@@ -854,28 +850,6 @@ ngx_http_urlstore_call_count(ngx_http_urlstore_call_t *call)
     if (!call->refused && call->status < NGX_HTTP_INTERNAL_SERVER_ERROR) {
         sums->node = call->status ? call->node : call->node + 1;
     }
-}
-
-
-ngx_uint_t
-ngx_http_urlstore_call_ended(ngx_http_urlstore_call_t *call)
-{
-    if (!call->ended) {
-        return 0;
-    }
-
-    call->ended = 0;
-
-    if (ngx_http_urlstore_call_again(call)) {
-        call->node = (call->node + 1)
-                     % call->map->shards[call->shard].nnodes;
-
-        if (ngx_http_urlstore_call_send(call) == NGX_OK) {
-            return 0;
-        }
-    }
-
-    ngx_http_urlstore_call_count(call);
 
     return 1;
 }

@@ -16,18 +16,17 @@
 #include "ngx_http_urlstore_route.h"
 
 
-/* the map for this request, or NULL: the reply has been sent, *rc */
-
-static const us_map_t *
-ngx_http_urlstore_fan_map(ngx_http_urlstore_ctx_t *ctx, ngx_int_t *rc)
+ngx_http_urlstore_fan_t *
+ngx_http_urlstore_fan(ngx_http_urlstore_ctx_t *ctx, ngx_int_t *rc)
 {
-    us_str_t                      norm;
-    const us_map_t               *map;
-    ngx_http_urlstore_cluster_t  *cluster;
+    us_str_t                  norm;
+    const us_map_t           *map;
+    ngx_http_request_t       *r;
+    ngx_http_urlstore_fan_t  *fan;
 
-    cluster = ctx->zone->own;
+    r = ctx->r;
 
-    map = ngx_http_urlstore_cluster_hold(cluster, ctx->r->pool);
+    map = ngx_http_urlstore_cluster_hold(ctx->zone->own, r->pool);
 
     if (map == NULL) {
         *rc = ngx_http_urlstore_route_absent(ctx, NULL, "the cluster has no "
@@ -44,25 +43,6 @@ ngx_http_urlstore_fan_map(ngx_http_urlstore_ctx_t *ctx, ngx_int_t *rc)
                                              "\"%*s\": reload it",
                                              map->norm.len, map->norm.data,
                                              norm.len, norm.data);
-        return NULL;
-    }
-
-    return map;
-}
-
-
-ngx_http_urlstore_fan_t *
-ngx_http_urlstore_fan(ngx_http_urlstore_ctx_t *ctx, ngx_int_t *rc)
-{
-    const us_map_t           *map;
-    ngx_http_request_t       *r;
-    ngx_http_urlstore_fan_t  *fan;
-
-    r = ctx->r;
-
-    map = ngx_http_urlstore_fan_map(ctx, rc);
-
-    if (map == NULL) {
         return NULL;
     }
 
@@ -182,6 +162,38 @@ ngx_http_urlstore_fan_wait(ngx_http_urlstore_fan_t *fan)
 
 
 ngx_int_t
+ngx_http_urlstore_fan_all(ngx_http_urlstore_fan_t *fan, const ngx_str_t *path,
+    ngx_uint_t method, ngx_uint_t probes)
+{
+    ngx_uint_t                 i;
+    ngx_http_urlstore_call_t  *call;
+
+    if (ngx_http_urlstore_fan_calls(fan, fan->map->nshards) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    for (i = 0; i < fan->n; i++) {
+        call = &fan->calls[i];
+
+        call->shard = i;
+        call->method = method == NGX_HTTP_HEAD ? NGX_HTTP_GET : method;
+        call->reads = (call->method == NGX_HTTP_GET);
+        call->single = 1;
+        call->probes = probes;
+        call->path = *path;
+
+        if (!probes) {
+            ngx_str_set(&call->accept, "text/plain");
+        }
+
+        (void) ngx_http_urlstore_fan_call(fan, call);
+    }
+
+    return ngx_http_urlstore_fan_wait(fan);
+}
+
+
+ngx_int_t
 ngx_http_urlstore_route_sites(ngx_http_urlstore_ctx_t *ctx, const char *what)
 {
     return ngx_http_urlstore_problem(ctx, NGX_HTTP_BAD_REQUEST,
@@ -265,11 +277,35 @@ ngx_http_urlstore_call_problem(ngx_http_urlstore_call_t *call)
 }
 
 
-static void
-ngx_http_urlstore_relay_headers(ngx_http_urlstore_ctx_t *ctx,
+ngx_int_t
+ngx_http_urlstore_relay_reply(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_call_t *call)
 {
     ngx_str_t  *h, *cache;
+
+    ctx->status = call->status;
+    ctx->wrote = (call->status == NGX_HTTP_NO_CONTENT);
+    ctx->type = call->headers[NGX_HTTP_URLSTORE_CALL_TYPE];
+
+    switch (call->status) {
+
+    case NGX_HTTP_OK:
+        ctx->answer = US_ANSWER_SEEN;
+        break;
+
+    case NGX_HTTP_NOT_FOUND:
+        ctx->answer = US_ANSWER_UNKNOWN;
+        break;
+
+    case NGX_HTTP_URLSTORE_GONE:
+        ctx->answer = US_ANSWER_DELETED;
+        break;
+
+    default:
+        break;
+    }
+
+    ngx_http_urlstore_problem_line(ctx->r, call->status);
 
     h = call->headers;
 
@@ -307,38 +343,6 @@ ngx_http_urlstore_relay_headers(ngx_http_urlstore_ctx_t *ctx,
     {
         ngx_http_urlstore_cache_control(ctx, 0);
     }
-}
-
-
-ngx_int_t
-ngx_http_urlstore_relay_reply(ngx_http_urlstore_ctx_t *ctx,
-    ngx_http_urlstore_call_t *call)
-{
-    ctx->status = call->status;
-    ctx->wrote = (call->status == NGX_HTTP_NO_CONTENT);
-    ctx->type = call->headers[NGX_HTTP_URLSTORE_CALL_TYPE];
-
-    switch (call->status) {
-
-    case NGX_HTTP_OK:
-        ctx->answer = US_ANSWER_SEEN;
-        break;
-
-    case NGX_HTTP_NOT_FOUND:
-        ctx->answer = US_ANSWER_UNKNOWN;
-        break;
-
-    case NGX_HTTP_URLSTORE_GONE:
-        ctx->answer = US_ANSWER_DELETED;
-        break;
-
-    default:
-        break;
-    }
-
-    ngx_http_urlstore_problem_line(ctx->r, call->status);
-
-    ngx_http_urlstore_relay_headers(ctx, call);
 
     if (ngx_http_urlstore_out_init(&ctx->out, ctx->r->pool, call->text.len + 1)
         != NGX_OK)

@@ -298,23 +298,12 @@ ngx_http_urlstore_feed_next(ngx_http_urlstore_ctx_t *ctx,
 }
 
 
-static ngx_uint_t
-ngx_http_urlstore_feed_fits(ngx_http_urlstore_feed_t *feed, uint64_t id)
-{
-    uint32_t  number;
-
-    number = feed->map->shards[feed->at].number;
-
-    return id >> US_SHARD_SHIFT == number
-           && (id & US_LOCAL_MAX) >= feed->cursor.local[number];
-}
-
-
 static ngx_int_t
 ngx_http_urlstore_feed_url(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_feed_t *feed, us_str_t text, uint64_t *local)
 {
     size_t             len;
+    uint32_t           number;
     us_wire_line_t     line;
     us_wire_columns_t  columns;
 
@@ -322,10 +311,11 @@ ngx_http_urlstore_feed_url(ngx_http_urlstore_ctx_t *ctx,
     columns.urls = 1;
     columns.times = feed->list.times;
 
+    number = feed->map->shards[feed->at].number;
     len = us_wire_list_line(text, columns, &line);
 
-    if (len == 0 || !ngx_http_urlstore_feed_fits(feed, line.id)
-        || line.text.len > US_URL_MAX)
+    if (len == 0 || line.id >> US_SHARD_SHIFT != number
+        || (line.id & US_LOCAL_MAX) < *local || line.text.len > US_URL_MAX)
     {
         return 0;
     }
@@ -487,41 +477,6 @@ ngx_http_urlstore_feed_done(ngx_http_urlstore_ctx_t *ctx)
 }
 
 
-/* the arguments that a shard gets, as they are; each is there once */
-
-static ngx_int_t
-ngx_http_urlstore_feed_select(ngx_http_request_t *r,
-    ngx_http_urlstore_feed_t *feed)
-{
-    u_char      *p;
-    us_str_t     raw;
-    ngx_uint_t   i;
-
-    static const char *const  names[] = {
-        "site", "prefix", "set", "mark", "older", "new_sites", "deleted",
-        "times"
-    };
-
-    p = ngx_pnalloc(r->pool, r->args.len + 1);
-    if (p == NULL) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    feed->select.data = p;
-
-    for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        if (us_args_find(ngx_http_urlstore_str(&r->args), names[i], &raw)) {
-            p = ngx_sprintf(p, "&%s=", names[i]);
-            p = ngx_cpymem(p, raw.data, raw.len);
-        }
-    }
-
-    feed->select.len = p - feed->select.data;
-
-    return NGX_DECLINED;
-}
-
-
 static ngx_int_t
 ngx_http_urlstore_feed_cursor(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_feed_t *feed, ngx_str_t *value)
@@ -631,7 +586,20 @@ static ngx_int_t
 ngx_http_urlstore_feed_args(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_feed_t *feed)
 {
-    ngx_int_t  rc;
+    u_char              *p;
+    us_str_t             raw;
+    ngx_int_t            rc;
+    ngx_uint_t           i;
+    ngx_http_request_t  *r;
+
+    /* those that a shard gets, as they are; each is there once */
+
+    static const char *const  names[] = {
+        "site", "prefix", "set", "mark", "older", "new_sites", "deleted",
+        "times"
+    };
+
+    r = ctx->r;
 
     feed->limit = 1000;
 
@@ -642,37 +610,24 @@ ngx_http_urlstore_feed_args(ngx_http_urlstore_ctx_t *ctx,
     }
 
     feed->limit = ngx_min(feed->limit, NGX_HTTP_URLSTORE_EXAMINE);
-    feed->list.times = ngx_http_urlstore_flag(ctx->r, "times");
+    feed->list.times = ngx_http_urlstore_flag(r, "times");
 
-    rc = ngx_http_urlstore_feed_select(ctx->r, feed);
-
-    return rc == NGX_DECLINED ? ngx_http_urlstore_feed_from(ctx, feed) : rc;
-}
-
-
-/* a shard that the map lacks does not answer either: the map may be old */
-
-static ngx_int_t
-ngx_http_urlstore_feed_begin(ngx_http_urlstore_feed_t *feed)
-{
-    ngx_uint_t  i, *number;
-
-    for (i = 0; i < US_SHARDS; i++) {
-
-        if (feed->cursor.local[i] == 0 || us_map_shard(feed->map, i) != -1) {
-            continue;
-        }
-
-        number = ngx_array_push(&feed->absent);
-        if (number == NULL) {
-            return NGX_ERROR;
-        }
-
-        *number = i;
-        feed->more = 1;
+    p = ngx_pnalloc(r->pool, r->args.len + 1);
+    if (p == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    return NGX_OK;
+    feed->select.data = p;
+
+    for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (us_args_find(ngx_http_urlstore_str(&r->args), names[i], &raw)) {
+            p = ngx_sprintf(p, "&%s=%*s", names[i], raw.len, raw.data);
+        }
+    }
+
+    feed->select.len = p - feed->select.data;
+
+    return ngx_http_urlstore_feed_from(ctx, feed);
 }
 
 
@@ -681,6 +636,7 @@ ngx_http_urlstore_feed(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_feed_t *feed)
 {
     ngx_int_t                      rc;
+    ngx_uint_t                     i, *number;
     ngx_http_request_t            *r;
     ngx_http_urlstore_loc_conf_t  *ulcf;
 
@@ -712,11 +668,27 @@ ngx_http_urlstore_feed(ngx_http_urlstore_ctx_t *ctx,
         return rc;
     }
 
+    /* a shard that the map lacks does not answer either: the map may be old */
+
+    for (i = 0; i < US_SHARDS; i++) {
+
+        if (feed->cursor.local[i] == 0 || us_map_shard(feed->map, i) != -1) {
+            continue;
+        }
+
+        number = ngx_array_push(&feed->absent);
+        if (number == NULL) {
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
+
+        *number = i;
+        feed->more = 1;
+    }
+
     ngx_http_urlstore_accept(ctx, feed->ids ? US_FORMAT_TEXT : US_FORMAT_JSON);
     feed->list.format = ctx->format;
 
     if (ngx_http_urlstore_fan_calls(feed->fan, 1) != NGX_OK
-        || ngx_http_urlstore_feed_begin(feed) != NGX_OK
         || ngx_http_urlstore_out_init(&ctx->out, r->pool, 1024) != NGX_OK
         || ngx_http_urlstore_out_room(&ctx->out, US_LIST_END) != NGX_OK)
     {

@@ -47,63 +47,6 @@ typedef struct {
 } ngx_http_urlstore_shown_t;
 
 
-/* no shard can have given what is no shard's number, or longer */
-
-static ngx_int_t
-ngx_http_urlstore_ids_scatter(us_scatter_t *s, ngx_chain_t *ids)
-{
-    int        rc;
-    uint64_t   id;
-    us_str_t   list, text;
-
-    for ( /* void */ ; ids; ids = ids->next) {
-        list.data = ids->buf->pos;
-        list.len = ids->buf->last - ids->buf->pos;
-
-        while (list.len) {
-            (void) us_list_cut(&list, &text);
-
-            rc = us_id_parse(text, &id) == US_ID_OK
-                 && id >> US_SHARD_SHIFT < US_SHARDS
-                 ? us_scatter_id(s, id) : us_scatter_local(s);
-
-            if (rc != 0) {
-                return NGX_ERROR;
-            }
-        }
-    }
-
-    return NGX_OK;
-}
-
-
-static ngx_int_t
-ngx_http_urlstore_ids_put(ngx_http_request_t *r, ngx_http_urlstore_out_t *out,
-    ngx_http_urlstore_shown_t *shown, us_str_t id)
-{
-    const us_scatter_item_t  *item;
-
-    item = &ngx_http_urlstore_rounds_of(r)->s.items[shown->n++];
-
-    if (ngx_http_urlstore_out_room(out, US_LIST_END + id.len
-                                   + us_json_quoted_max(item->text.len) + 64)
-        != NGX_OK)
-    {
-        return NGX_ERROR;
-    }
-
-    shown->list.claimed = item->time;
-
-    /* an id that no shard has, was asked of none */
-
-    out->pos = us_list_id(out->pos, &shown->list, id, item->text,
-                          item->status == US_ANSWER_NONE ? US_ANSWER_UNKNOWN
-                                                         : item->status);
-
-    return NGX_OK;
-}
-
-
 /* a slice of the reply; what the client has written is shown up to ids->buf */
 
 static ngx_int_t
@@ -112,9 +55,12 @@ ngx_http_urlstore_ids_produce(ngx_http_urlstore_ctx_t *ctx,
 {
     us_str_t                    text, id;
     ngx_buf_t                  *b;
+    us_scatter_t               *s;
+    const us_scatter_item_t    *item;
     ngx_http_urlstore_shown_t  *shown;
 
     shown = ctx->data;
+    s = &ngx_http_urlstore_rounds_of(ctx->r)->s;
 
     if (ngx_http_urlstore_out_room(out, US_LIST_END) != NGX_OK) {
         return NGX_ERROR;
@@ -140,9 +86,22 @@ ngx_http_urlstore_ids_produce(ngx_http_urlstore_ctx_t *ctx,
             (void) us_list_cut(&text, &id);
             b->pos = b->last - text.len;
 
-            if (ngx_http_urlstore_ids_put(ctx->r, out, shown, id) != NGX_OK) {
+            item = &s->items[shown->n++];
+
+            if (ngx_http_urlstore_out_room(out, US_LIST_END + id.len + 64
+                                       + us_json_quoted_max(item->text.len))
+                != NGX_OK)
+            {
                 return NGX_ERROR;
             }
+
+            shown->list.claimed = item->time;
+
+            /* an id that no shard has, was asked of none */
+
+            out->pos = us_list_id(out->pos, &shown->list, id, item->text,
+                                  item->status == US_ANSWER_NONE
+                                  ? US_ANSWER_UNKNOWN : item->status);
         }
     }
 
@@ -190,7 +149,11 @@ ngx_http_urlstore_ids_done(ngx_http_urlstore_ctx_t *ctx)
 static ngx_int_t
 ngx_http_urlstore_route_ids(ngx_http_urlstore_ctx_t *ctx, ngx_chain_t *ids)
 {
+    int                            bad;
+    uint64_t                       id;
+    us_str_t                       list, text;
     ngx_int_t                      rc;
+    ngx_chain_t                   *cl;
     ngx_http_request_t            *r;
     ngx_http_urlstore_shown_t     *shown;
     ngx_http_urlstore_rounds_t    *rounds;
@@ -205,11 +168,28 @@ ngx_http_urlstore_route_ids(ngx_http_urlstore_ctx_t *ctx, ngx_chain_t *ids)
     }
 
     shown = ngx_pcalloc(r->pool, sizeof(ngx_http_urlstore_shown_t));
-
-    if (shown == NULL
-        || ngx_http_urlstore_ids_scatter(&rounds->s, ids) != NGX_OK)
-    {
+    if (shown == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    for (cl = ids; cl; cl = cl->next) {
+        list.data = cl->buf->pos;
+        list.len = cl->buf->last - cl->buf->pos;
+
+        while (list.len) {
+            (void) us_list_cut(&list, &text);
+
+            /* no shard can have given what is no shard's number, or longer */
+
+            bad = us_id_parse(text, &id) == US_ID_OK
+                  && id >> US_SHARD_SHIFT < US_SHARDS
+                  ? us_scatter_id(&rounds->s, id)
+                  : us_scatter_local(&rounds->s);
+
+            if (bad) {
+                return NGX_HTTP_INTERNAL_SERVER_ERROR;
+            }
+        }
     }
 
     ctx->data = shown;
@@ -230,7 +210,7 @@ ngx_http_urlstore_route_ids(ngx_http_urlstore_ctx_t *ctx, ngx_chain_t *ids)
     rounds->limit = ulcf->max_reply;
     rounds->done = ngx_http_urlstore_ids_done;
 
-    return ngx_http_urlstore_rounds(rounds);
+    return ngx_http_urlstore_fan_wait(rounds->fan);
 }
 
 
@@ -239,11 +219,13 @@ ngx_http_urlstore_route_ids(ngx_http_urlstore_ctx_t *ctx, ngx_chain_t *ids)
 static ngx_int_t
 ngx_http_urlstore_relay_done(ngx_http_urlstore_ctx_t *ctx)
 {
+    uint32_t                   number;
     ngx_http_urlstore_fan_t   *fan;
     ngx_http_urlstore_call_t  *call;
 
     fan = ngx_http_get_module_ctx(ctx->r, ngx_http_urlstore_route_module);
     call = fan->calls;
+    number = call->map->shards[call->shard].number;
 
     if (call->status != 0 && call->status != NGX_HTTP_URLSTORE_MISDIRECTED
         && (call->status < NGX_HTTP_INTERNAL_SERVER_ERROR
@@ -256,62 +238,25 @@ ngx_http_urlstore_relay_done(ngx_http_urlstore_ctx_t *ctx)
     ngx_http_urlstore_call_log(call, 1);
 
     return ngx_http_urlstore_call_unsure(call)
-           ? ngx_http_urlstore_route_unknown(ctx,
-                                     call->map->shards[call->shard].number)
-           : ngx_http_urlstore_route_silent(ctx,
-                                     call->map->shards[call->shard].number);
-}
-
-
-static ngx_int_t
-ngx_http_urlstore_relay(ngx_http_urlstore_ctx_t *ctx,
-    ngx_http_urlstore_fan_t *fan, ngx_uint_t shard)
-{
-    u_char                    *p;
-    ngx_str_t                 *accept;
-    ngx_http_request_t        *r;
-    ngx_http_urlstore_call_t  *call;
-
-    r = ctx->r;
-
-    p = ngx_pnalloc(r->pool, sizeof("/url/?") + NGX_INT64_LEN + r->args.len);
-
-    if (p == NULL || ngx_http_urlstore_fan_calls(fan, 1) != NGX_OK) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    fan->done = ngx_http_urlstore_relay_done;
-    call = fan->calls;
-
-    call->shard = shard;
-    call->method = r->method == NGX_HTTP_DELETE ? NGX_HTTP_DELETE
-                                                : NGX_HTTP_GET;
-    call->single = 1;
-    call->reads = (r->method != NGX_HTTP_DELETE);
-
-    call->path.data = p;
-    call->path.len = ngx_sprintf(p, "/url/%uL%s%V", ctx->id,
-                                 r->args.len ? "?" : "", &r->args) - p;
-
-    accept = ngx_http_urlstore_header_in(r, "accept");
-
-    if (accept) {
-        call->accept = *accept;
-    }
-
-    return ngx_http_urlstore_fan_call(fan, call) == NGX_OK
-           ? ngx_http_urlstore_fan_wait(fan) : NGX_HTTP_INTERNAL_SERVER_ERROR;
+           ? ngx_http_urlstore_route_unknown(ctx, number)
+           : ngx_http_urlstore_route_silent(ctx, number);
 }
 
 
 ngx_int_t
 ngx_http_urlstore_route_url(ngx_http_urlstore_ctx_t *ctx)
 {
-    int                       shard;
-    uint64_t                  id;
-    ngx_int_t                 rc;
-    us_id_rc_t                known;
-    ngx_http_urlstore_fan_t  *fan;
+    int                        shard;
+    u_char                    *p;
+    uint64_t                   id;
+    ngx_int_t                  rc;
+    ngx_str_t                 *accept;
+    us_id_rc_t                 known;
+    ngx_http_request_t        *r;
+    ngx_http_urlstore_fan_t   *fan;
+    ngx_http_urlstore_call_t  *call;
+
+    r = ctx->r;
 
     rc = ngx_http_urlstore_ids(ctx, ngx_http_urlstore_route_ids);
 
@@ -333,20 +278,18 @@ ngx_http_urlstore_route_url(ngx_http_urlstore_ctx_t *ctx)
         return ngx_http_urlstore_url_missing(ctx);
     }
 
-    if (ngx_http_urlstore_flag(ctx->r, "erase")) {
+    if (ngx_http_urlstore_flag(r, "erase")) {
         rc = ngx_http_urlstore_erase_reason(ctx);
 
         return rc == NGX_DECLINED
                ? ngx_http_urlstore_batch(ctx, NGX_HTTP_URLSTORE_ERASE, 0) : rc;
     }
 
-    rc = ngx_http_discard_request_body(ctx->r);
+    rc = ngx_http_discard_request_body(r);
 
     if (rc != NGX_OK) {
         return rc;
     }
-
-    ctx->id = id;
 
     fan = ngx_http_urlstore_fan(ctx, &rc);
 
@@ -366,7 +309,34 @@ ngx_http_urlstore_route_url(ngx_http_urlstore_ctx_t *ctx)
                                               id >> US_SHARD_SHIFT);
     }
 
-    return ngx_http_urlstore_relay(ctx, fan, shard);
+    p = ngx_pnalloc(r->pool, sizeof("/url/?") + NGX_INT64_LEN + r->args.len);
+
+    if (p == NULL || ngx_http_urlstore_fan_calls(fan, 1) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    ctx->id = id;
+    fan->done = ngx_http_urlstore_relay_done;
+    call = fan->calls;
+
+    call->shard = shard;
+    call->method = r->method == NGX_HTTP_DELETE ? NGX_HTTP_DELETE
+                                                : NGX_HTTP_GET;
+    call->single = 1;
+    call->reads = (r->method != NGX_HTTP_DELETE);
+
+    call->path.data = p;
+    call->path.len = ngx_sprintf(p, "/url/%uL%s%V", id, r->args.len ? "?" : "",
+                                 &r->args) - p;
+
+    accept = ngx_http_urlstore_header_in(r, "accept");
+
+    if (accept) {
+        call->accept = *accept;
+    }
+
+    return ngx_http_urlstore_fan_call(fan, call) == NGX_OK
+           ? ngx_http_urlstore_fan_wait(fan) : NGX_HTTP_INTERNAL_SERVER_ERROR;
 }
 
 
@@ -433,7 +403,7 @@ ngx_http_urlstore_route_prefix(ngx_http_urlstore_ctx_t *ctx)
     rounds->look_up = rounds->action;
     rounds->done = ngx_http_urlstore_prefix_done;
 
-    return ngx_http_urlstore_rounds(rounds);
+    return ngx_http_urlstore_fan_wait(rounds->fan);
 }
 
 
@@ -536,10 +506,9 @@ ngx_http_urlstore_site_reply(ngx_http_urlstore_ctx_t *ctx,
     if (end) {
 
         if (ngx_http_urlstore_site_counts(fan, &urls, &last)) {
-            ctx->out.pos = us_put(ctx->out.pos, ",\"urls\":");
-            ctx->out.pos = us_put_u64(ctx->out.pos, urls);
-            ctx->out.pos = us_put(ctx->out.pos, ",\"last\":");
-            ctx->out.pos = us_put_u64(ctx->out.pos, last);
+            ctx->out.pos = us_json_printf(ctx->out.pos,
+                                          ",\"urls\":%u,\"last\":%u", urls,
+                                          last);
         }
 
         ctx->out.pos = us_put(ctx->out.pos, "}\n");
@@ -585,32 +554,11 @@ ngx_http_urlstore_site_done(ngx_http_urlstore_ctx_t *ctx)
 }
 
 
-/* the host as the client spells it */
-
-static ngx_int_t
-ngx_http_urlstore_site_path(ngx_http_urlstore_ctx_t *ctx, ngx_str_t *path)
-{
-    u_char  *p;
-
-    p = ngx_pnalloc(ctx->r->pool, sizeof("/site/") + 3 * ctx->tail.len);
-    if (p == NULL) {
-        return NGX_ERROR;
-    }
-
-    path->data = p;
-    p = ngx_cpymem(p, "/site/", 6);
-    p = (u_char *) ngx_escape_uri(p, ctx->tail.data, ctx->tail.len,
-                                  NGX_ESCAPE_URI_COMPONENT);
-    path->len = p - path->data;
-
-    return NGX_OK;
-}
-
-
 ngx_int_t
 ngx_http_urlstore_route_site(ngx_http_urlstore_ctx_t *ctx)
 {
     int                        merge;
+    u_char                    *p;
     us_str_t                   key;
     ngx_int_t                  rc;
     ngx_str_t                  path;
@@ -639,13 +587,23 @@ ngx_http_urlstore_route_site(ngx_http_urlstore_ctx_t *ctx)
     owners = us_map_owners(fan->map, us_slot_front(key, buf));
     fan->done = ngx_http_urlstore_site_done;
 
+    p = ngx_pnalloc(ctx->r->pool, sizeof("/site/") + 3 * ctx->tail.len);
+
     /* the oldest is the last one */
 
-    if (ngx_http_urlstore_site_path(ctx, &path) != NGX_OK
+    if (p == NULL
         || ngx_http_urlstore_fan_calls(fan, owners->nformer + 1) != NGX_OK)
     {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
+
+    /* the host as the client spells it */
+
+    path.data = p;
+    p = ngx_cpymem(p, "/site/", 6);
+    p = (u_char *) ngx_escape_uri(p, ctx->tail.data, ctx->tail.len,
+                                  NGX_ESCAPE_URI_COMPONENT);
+    path.len = p - path.data;
 
     for (i = 0; i < fan->n; i++) {
         call = &fan->calls[i];

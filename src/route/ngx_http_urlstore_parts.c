@@ -254,20 +254,27 @@ ngx_http_urlstore_parts_send(ngx_http_urlstore_ctx_t *ctx,
 }
 
 
-/* whether a shard has no erasure of the number that the name has */
+/*
+ * Of a fan that is done, as ngx_http_urlstore_survey_best(); 404 if a shard has
+ * no erasure of the number that the name has.
+ */
 
-static ngx_uint_t
-ngx_http_urlstore_parts_missing(ngx_http_urlstore_fan_t *fan)
+static ngx_int_t
+ngx_http_urlstore_parts_best(ngx_http_urlstore_ctx_t *ctx, ngx_str_t *silent,
+    ngx_http_urlstore_call_t **best)
 {
-    ngx_uint_t  i;
+    ngx_uint_t                i;
+    ngx_http_urlstore_fan_t  *fan;
+
+    fan = ngx_http_get_module_ctx(ctx->r, ngx_http_urlstore_route_module);
 
     for (i = 0; i < fan->n; i++) {
         if (fan->calls[i].status == NGX_HTTP_NOT_FOUND) {
-            return 1;
+            return ngx_http_urlstore_erasure_missing(ctx);
         }
     }
 
-    return 0;
+    return ngx_http_urlstore_survey_best(ctx, silent, best);
 }
 
 
@@ -287,9 +294,7 @@ ngx_http_urlstore_parts_done(ngx_http_urlstore_ctx_t *ctx)
 
     fan = ngx_http_get_module_ctx(ctx->r, ngx_http_urlstore_route_module);
 
-    rc = ngx_http_urlstore_parts_missing(fan)
-         ? ngx_http_urlstore_erasure_missing(ctx)
-         : ngx_http_urlstore_survey_best(ctx, &silent, &best);
+    rc = ngx_http_urlstore_parts_best(ctx, &silent, &best);
 
     if (rc != NGX_DECLINED) {
         return rc;
@@ -427,18 +432,13 @@ ngx_http_urlstore_parts_lifted(ngx_http_urlstore_ctx_t *ctx)
 {
     ngx_int_t                  rc;
     ngx_str_t                  silent;
-    ngx_http_urlstore_fan_t   *fan;
     ngx_http_urlstore_call_t  *best;
 
-    fan = ngx_http_get_module_ctx(ctx->r, ngx_http_urlstore_route_module);
-
-    rc = ngx_http_urlstore_parts_missing(fan)
-         ? ngx_http_urlstore_erasure_missing(ctx)
-         : ngx_http_urlstore_survey_best(ctx, &silent, &best);
+    rc = ngx_http_urlstore_parts_best(ctx, &silent, &best);
 
     return rc == NGX_DECLINED
            ? ngx_http_urlstore_route_silent(ctx,
-                                    fan->map->shards[best->shard].number)
+                                    best->map->shards[best->shard].number)
            : rc;
 }
 
@@ -504,9 +504,7 @@ ngx_http_urlstore_parts_site(ngx_http_urlstore_ctx_t *ctx)
     us_str_t                   args, site, reason;
     ngx_int_t                  rc;
     ngx_str_t                  path;
-    ngx_uint_t                 i;
     ngx_http_urlstore_fan_t   *fan;
-    ngx_http_urlstore_call_t  *call;
 
     fan = ngx_http_urlstore_fan(ctx, &rc);
 
@@ -522,9 +520,7 @@ ngx_http_urlstore_parts_site(ngx_http_urlstore_ctx_t *ctx)
 
     p = ngx_pnalloc(ctx->r->pool, sizeof("/erase?site=&reason=") + args.len);
 
-    if (p == NULL || ngx_http_urlstore_parts_key(ctx) != NGX_OK
-        || ngx_http_urlstore_fan_calls(fan, fan->map->nshards) != NGX_OK)
-    {
+    if (p == NULL || ngx_http_urlstore_parts_key(ctx) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
@@ -535,19 +531,7 @@ ngx_http_urlstore_parts_site(ngx_http_urlstore_ctx_t *ctx)
 
     fan->done = ngx_http_urlstore_parts_done;
 
-    for (i = 0; i < fan->n; i++) {
-        call = &fan->calls[i];
-
-        call->shard = i;
-        call->method = NGX_HTTP_POST;
-        call->single = 1;
-        call->path = path;
-        ngx_str_set(&call->accept, "text/plain");
-
-        (void) ngx_http_urlstore_fan_call(fan, call);
-    }
-
-    return ngx_http_urlstore_fan_wait(fan);
+    return ngx_http_urlstore_fan_all(fan, &path, NGX_HTTP_POST, 0);
 }
 
 

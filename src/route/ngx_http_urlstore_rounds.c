@@ -364,13 +364,6 @@ ngx_http_urlstore_rounds_of(ngx_http_request_t *r)
 
 
 ngx_int_t
-ngx_http_urlstore_rounds(ngx_http_urlstore_rounds_t *rounds)
-{
-    return ngx_http_urlstore_fan_wait(rounds->fan);
-}
-
-
-ngx_int_t
 ngx_http_urlstore_rounds_none(ngx_http_urlstore_rounds_t *rounds)
 {
     size_t              i;

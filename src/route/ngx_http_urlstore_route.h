@@ -202,6 +202,12 @@ ngx_int_t ngx_http_urlstore_fan_calls(ngx_http_urlstore_fan_t *fan,
 ngx_int_t ngx_http_urlstore_fan_call(ngx_http_urlstore_fan_t *fan,
     ngx_http_urlstore_call_t *call);
 
+/*
+ * The same path for all shards, and the request's result as below.  probes: it
+ * asks for the state of the nodes; else for text.
+ */
+ngx_int_t ngx_http_urlstore_fan_all(ngx_http_urlstore_fan_t *fan,
+    const ngx_str_t *path, ngx_uint_t method, ngx_uint_t probes);
 /* the request's result: NGX_DONE, and done() is called later; or what it has */
 ngx_int_t ngx_http_urlstore_fan_wait(ngx_http_urlstore_fan_t *fan);
 
@@ -314,11 +320,8 @@ void ngx_http_urlstore_call_log(ngx_http_urlstore_call_t *call,
 ngx_http_urlstore_rounds_t *ngx_http_urlstore_rounds_create(
     ngx_http_urlstore_ctx_t *ctx, us_scatter_action_t action, ngx_int_t *rc);
 
-/* those of a request */
+/* those of a request; ngx_http_urlstore_fan_wait() begins them */
 ngx_http_urlstore_rounds_t *ngx_http_urlstore_rounds_of(ngx_http_request_t *r);
-
-/* asks the shards; returns what done() does, or NGX_DONE: it is called later */
-ngx_int_t ngx_http_urlstore_rounds(ngx_http_urlstore_rounds_t *rounds);
 
 /* the reply if no item has an answer: a problem */
 ngx_int_t ngx_http_urlstore_rounds_none(ngx_http_urlstore_rounds_t *rounds);

@@ -52,16 +52,6 @@ typedef struct {
 } ngx_http_urlstore_scatter_t;
 
 
-static us_scatter_action_t
-ngx_http_urlstore_scatter_action(ngx_http_urlstore_batch_t *batch)
-{
-    return batch->action == NGX_HTTP_URLSTORE_ADD ? US_SCATTER_ADD
-           : batch->action == NGX_HTTP_URLSTORE_SEEN ? US_SCATTER_SEEN
-           : batch->action == NGX_HTTP_URLSTORE_ERASE ? US_SCATTER_ERASE
-           : US_SCATTER_BY_ID;
-}
-
-
 static ngx_int_t
 ngx_http_urlstore_scatter_erase(ngx_http_urlstore_batch_t *batch,
     ngx_str_t *path)
@@ -228,39 +218,6 @@ ngx_http_urlstore_scatter_answer(us_scatter_item_t *item)
 {
     return item->status == US_ANSWER_NONE || item->status == US_ANSWER_DAMAGED
            ? US_ANSWER_UNAVAILABLE : item->status;
-}
-
-
-static void
-ngx_http_urlstore_scatter_count(ngx_http_urlstore_batch_t *batch)
-{
-    us_scatter_t              *s;
-    ngx_uint_t                 i;
-    us_answer_t                answer;
-    ngx_http_urlstore_note_t  *note;
-    ngx_http_urlstore_scatter_t  *sc;
-
-    sc = batch->own;
-
-    s = sc->s;
-    note = sc->notes.elts;
-
-    for (i = 0; i < s->n; i++) {
-        if (s->items[i].stage != US_STAGE_LOCAL) {
-            answer = ngx_http_urlstore_scatter_answer(&s->items[i]);
-            batch->answers.counts[answer]++;
-            batch->free += (answer == US_ANSWER_NEW
-                            && s->items[i].stored == US_ANSWER_SEEN);
-        }
-    }
-
-    for (i = 0; i < sc->notes.nelts; i++) {
-        if (s->items[note[i].index].stage == US_STAGE_LOCAL) {
-            batch->answers.counts[note[i].answer]++;
-        }
-    }
-
-    batch->ctx->processed = s->n;
 }
 
 
@@ -517,11 +474,18 @@ ngx_http_urlstore_scatter_erased(ngx_http_urlstore_batch_t *batch)
 static ngx_int_t
 ngx_http_urlstore_scatter_done(ngx_http_urlstore_ctx_t *ctx)
 {
+    uint64_t                     *counts;
+    ngx_uint_t                    i;
+    us_answer_t                   answer;
+    us_scatter_t                 *s;
+    ngx_http_urlstore_note_t     *note;
     ngx_http_urlstore_batch_t    *batch;
     ngx_http_urlstore_scatter_t  *sc;
 
     batch = ctx->data;
+    counts = batch->answers.counts;
     sc = batch->own;
+    s = sc->s;
 
     if (ctx->key.name && ngx_http_urlstore_repeatable(batch)) {
         ctx->repeats = !sc->rounds->forgets;
@@ -531,22 +495,34 @@ ngx_http_urlstore_scatter_done(ngx_http_urlstore_ctx_t *ctx)
         }
     }
 
-    ngx_http_urlstore_scatter_count(batch);
+    for (i = 0; i < s->n; i++) {
+        if (s->items[i].stage != US_STAGE_LOCAL) {
+            answer = ngx_http_urlstore_scatter_answer(&s->items[i]);
+            counts[answer]++;
+            batch->free += (answer == US_ANSWER_NEW
+                            && s->items[i].stored == US_ANSWER_SEEN);
+        }
+    }
 
+    note = sc->notes.elts;
+
+    for (i = 0; i < sc->notes.nelts; i++) {
+        if (s->items[note[i].index].stage == US_STAGE_LOCAL) {
+            counts[note[i].answer]++;
+        }
+    }
+
+    ctx->processed = s->n;
     batch->long_reply = (sc->size > NGX_HTTP_URLSTORE_KEPT);
 
-    batch->ctx->wrote = (batch->answers.counts[US_ANSWER_NEW] != 0
-                         || batch->answers.counts[US_ANSWER_DUE] != 0
-                         || batch->answers.counts[US_ANSWER_SET] != 0
-                         || batch->answers.counts[US_ANSWER_CLEAR] != 0
-                         || batch->answers.counts[US_ANSWER_IN] != 0
-                         || batch->answers.counts[US_ANSWER_WAS] != 0
-                         || batch->answers.counts[US_ANSWER_OUT] != 0
-                         || batch->answers.counts[US_ANSWER_CLAIMED] != 0
-                         || batch->answers.counts[US_ANSWER_ERASED] != 0);
+    ctx->wrote = (counts[US_ANSWER_NEW] | counts[US_ANSWER_DUE]
+                  | counts[US_ANSWER_SET] | counts[US_ANSWER_CLEAR]
+                  | counts[US_ANSWER_IN] | counts[US_ANSWER_WAS]
+                  | counts[US_ANSWER_OUT] | counts[US_ANSWER_CLAIMED]
+                  | counts[US_ANSWER_ERASED])
+                 != 0;
 
-    if (batch->end == NGX_DONE && sc->s->n
-        && batch->answers.counts[US_ANSWER_UNAVAILABLE] == sc->s->n)
+    if (batch->end == NGX_DONE && s->n && counts[US_ANSWER_UNAVAILABLE] == s->n)
     {
         return ngx_http_urlstore_rounds_none(sc->rounds);
     }
@@ -611,14 +587,19 @@ ngx_int_t
 ngx_http_urlstore_scatter_begin(ngx_http_urlstore_batch_t *batch)
 {
     ngx_int_t                     rc;
+    us_scatter_action_t           action;
     ngx_http_urlstore_ctx_t      *ctx;
     ngx_http_urlstore_rounds_t   *rounds;
     ngx_http_urlstore_scatter_t  *sc;
 
     ctx = batch->ctx;
 
-    rounds = ngx_http_urlstore_rounds_create(ctx,
-                              ngx_http_urlstore_scatter_action(batch), &rc);
+    action = batch->action == NGX_HTTP_URLSTORE_ADD ? US_SCATTER_ADD
+             : batch->action == NGX_HTTP_URLSTORE_SEEN ? US_SCATTER_SEEN
+             : batch->action == NGX_HTTP_URLSTORE_ERASE ? US_SCATTER_ERASE
+             : US_SCATTER_BY_ID;
+
+    rounds = ngx_http_urlstore_rounds_create(ctx, action, &rc);
 
     if (rounds == NULL) {
         return rc;
@@ -665,15 +646,6 @@ ngx_http_urlstore_scatter_begin(ngx_http_urlstore_batch_t *batch)
     batch->show = ngx_http_urlstore_scatter_show;
 
     return NGX_DECLINED;
-}
-
-
-/* whether it is an id that a shard may have given */
-
-static ngx_uint_t
-ngx_http_urlstore_scatter_given(ngx_http_urlstore_entry_t *e)
-{
-    return e->by_id && e->id >> US_SHARD_SHIFT < US_SHARDS;
 }
 
 
@@ -724,42 +696,18 @@ ngx_http_urlstore_scatter_note(ngx_http_urlstore_batch_t *batch,
 }
 
 
-static ngx_int_t
-ngx_http_urlstore_scatter_entry(ngx_http_urlstore_batch_t *batch,
-    ngx_http_urlstore_entry_t *e)
-{
-    int                           rc;
-    ngx_http_urlstore_scatter_t  *sc;
-
-    sc = batch->own;
-
-    if (((e->item == NULL && !ngx_http_urlstore_scatter_given(e))
-         || e->ref.len)
-        && ngx_http_urlstore_scatter_note(batch, e) != NGX_OK)
-    {
-        return NGX_ERROR;
-    }
-
-    sc->size += sizeof(us_answer_record_t) + e->ref.len
-                + (e->item ? e->item->url.len : US_REFUSAL_WORD);
-
-    rc = e->item ? us_scatter_url(sc->s, e->item->url)
-         : ngx_http_urlstore_scatter_given(e) ? us_scatter_id(sc->s, e->id)
-         : us_scatter_local(sc->s);
-
-    return rc == 0 ? NGX_OK : NGX_ERROR;
-}
-
-
 ngx_int_t
 ngx_http_urlstore_scatter_group(ngx_http_urlstore_batch_t *batch,
     ngx_http_urlstore_group_t *g)
 {
+    ngx_uint_t                    given;
+    ngx_http_urlstore_entry_t    *e;
     ngx_http_urlstore_scatter_t  *sc;
 
     sc = batch->own;
 
     for ( /* void */ ; g->answered < g->n; g->answered++) {
+        e = &g->entries[g->answered];
 
         if (sc->size > batch->conf->max_reply) {
             return ngx_http_urlstore_fault(batch->ctx,
@@ -770,8 +718,19 @@ ngx_http_urlstore_scatter_group(ngx_http_urlstore_batch_t *batch,
                                            batch->conf->max_reply);
         }
 
-        if (ngx_http_urlstore_scatter_entry(batch, &g->entries[g->answered])
-            != NGX_OK)
+        /* an id that a shard may have given */
+
+        given = e->by_id && e->id >> US_SHARD_SHIFT < US_SHARDS;
+
+        sc->size += sizeof(us_answer_record_t) + e->ref.len
+                    + (e->item ? e->item->url.len : US_REFUSAL_WORD);
+
+        if ((((e->item == NULL && !given) || e->ref.len)
+             && ngx_http_urlstore_scatter_note(batch, e) != NGX_OK)
+            || (e->item ? us_scatter_url(sc->s, e->item->url)
+                : given ? us_scatter_id(sc->s, e->id)
+                : us_scatter_local(sc->s))
+               != 0)
         {
             return ngx_http_urlstore_fault(batch->ctx,
                                            NGX_HTTP_INTERNAL_SERVER_ERROR,
@@ -801,5 +760,5 @@ ngx_http_urlstore_scatter(ngx_http_urlstore_batch_t *batch)
         return ngx_http_urlstore_batch_end(batch);
     }
 
-    return ngx_http_urlstore_rounds(sc->rounds);
+    return ngx_http_urlstore_fan_wait(sc->rounds->fan);
 }

@@ -129,9 +129,13 @@ static ngx_int_t
 ngx_http_urlstore_survey_done(ngx_http_urlstore_ctx_t *ctx)
 {
     ngx_uint_t                   i;
+    ngx_http_urlstore_fan_t     *fan;
     ngx_http_urlstore_survey_t  *survey;
 
+    fan = ngx_http_get_module_ctx(ctx->r, ngx_http_urlstore_route_module);
+
     survey = ctx->data;
+    survey->calls = fan->calls;
 
     for (i = 0; i < survey->map->nshards; i++) {
         survey->ready += ngx_http_urlstore_survey_ready(&survey->calls[i]);
@@ -155,9 +159,8 @@ ngx_http_urlstore_survey(ngx_http_urlstore_ctx_t *ctx, const char *path,
     ngx_http_urlstore_report_pt report)
 {
     ngx_int_t                    rc;
-    ngx_uint_t                   i;
+    ngx_str_t                    text;
     ngx_http_urlstore_fan_t     *fan;
-    ngx_http_urlstore_call_t    *call;
     ngx_http_urlstore_survey_t  *survey;
 
     fan = ngx_http_urlstore_fan(ctx, &rc);
@@ -167,36 +170,22 @@ ngx_http_urlstore_survey(ngx_http_urlstore_ctx_t *ctx, const char *path,
     }
 
     survey = ngx_pcalloc(ctx->r->pool, sizeof(ngx_http_urlstore_survey_t));
-
-    if (survey == NULL
-        || ngx_http_urlstore_fan_calls(fan, fan->map->nshards) != NGX_OK)
-    {
+    if (survey == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
     survey->ctx = ctx;
     survey->map = fan->map;
-    survey->calls = fan->calls;
     survey->out = &ctx->out;
     survey->report = report;
 
     ctx->data = survey;
     fan->done = ngx_http_urlstore_survey_done;
 
-    for (i = 0; i < fan->n; i++) {
-        call = &fan->calls[i];
+    text.data = (u_char *) path;
+    text.len = ngx_strlen(path);
 
-        call->shard = i;
-        call->reads = 1;
-        call->single = 1;
-        call->probes = 1;
-        call->path.data = (u_char *) path;
-        call->path.len = ngx_strlen(path);
-
-        (void) ngx_http_urlstore_fan_call(fan, call);
-    }
-
-    return ngx_http_urlstore_fan_wait(fan);
+    return ngx_http_urlstore_fan_all(fan, &text, NGX_HTTP_GET, 1);
 }
 
 
@@ -235,14 +224,10 @@ ngx_http_urlstore_survey_absent(ngx_http_urlstore_survey_t *survey,
         return;
     }
 
-    out->pos = us_put(out->pos, "{\"status\":\"unavailable\","
-                      "\"writable\":false,\"node\":");
-    out->pos = us_json_quote_bytes(out->pos, node);
-    out->pos = us_put(out->pos, ",\"address\":");
-    out->pos = us_json_quote_bytes(out->pos, address);
-    out->pos = us_put(out->pos, ",\"reason\":\"");
-    out->pos = us_put(out->pos, why);
-    out->pos = us_put(out->pos, "\"}");
+    out->pos = us_json_printf(out->pos, "{\"status\":\"unavailable\","
+                              "\"writable\":false,\"node\":%q,"
+                              "\"address\":%q,\"reason\":\"%s\"}", node,
+                              address, why);
 }
 
 
@@ -386,25 +371,6 @@ ngx_http_urlstore_route_stats(ngx_http_urlstore_ctx_t *ctx)
 }
 
 
-/* a figure of each shard of the map; seconds: it is in us */
-
-static void
-ngx_http_urlstore_survey_figure(ngx_http_urlstore_survey_t *survey,
-    const char *name, uint32_t shard, uint64_t n, ngx_uint_t seconds)
-{
-    ngx_http_urlstore_ctx_t  *ctx;
-
-    ctx = survey->ctx;
-
-    ngx_http_urlstore_survey_put(survey, seconds
-                   ? "urlstore_router_%s{cluster=\"%V\",shard=\"%uD\"} "
-                     "%uL.%06uL\n"
-                   : "urlstore_router_%s{cluster=\"%V\",shard=\"%uD\"} %uL\n",
-                   name, &ctx->zone->name, shard,
-                   seconds ? n / 1000000 : n, n % 1000000);
-}
-
-
 /* a figure's head */
 
 static void
@@ -421,78 +387,83 @@ static void
 ngx_http_urlstore_survey_metrics(ngx_http_urlstore_survey_t *survey)
 {
     size_t                      i, k;
-    uint64_t                    n[US_N];
+    uint64_t                    n[US_N], value;
     uint32_t                    shard;
-    ngx_http_urlstore_ctx_t    *ctx;
+    ngx_str_t                  *name;
     ngx_http_urlstore_calls_t  *calls;
 
-    /* of each shard: offset of a sum of the calls to it */
+    /* of each shard: what it is, or the place of a sum of the calls to it */
 
     static const struct {
         const char  *name;
+        const char  *type;
         const char  *help;
+        ngx_uint_t (*is)(ngx_http_urlstore_call_t *call);
         size_t       offset;
-        unsigned     seconds;
-    } sums[] = {
-        { "calls_total", "Requests to a shard.",
+        unsigned     seconds;         /* it is in us */
+    } figures[] = {
+        { "shard_ready", "gauge", "Whether a shard answers.",
+          ngx_http_urlstore_survey_ready, 0, 0 },
+        { "shard_writable", "gauge", "Whether a shard accepts new URLs.",
+          ngx_http_urlstore_survey_writable, 0, 0 },
+        { "calls_total", "counter", "Requests to a shard.", NULL,
           offsetof(ngx_http_urlstore_calls_t, calls), 0 },
-        { "failed_calls_total", "Requests that a shard did not answer.",
+        { "failed_calls_total", "counter",
+          "Requests that a shard did not answer.", NULL,
           offsetof(ngx_http_urlstore_calls_t, failed), 0 },
-        { "unknown_calls_total", "Changes that a shard did not answer: they "
-          "may be done.", offsetof(ngx_http_urlstore_calls_t, unknown), 0 },
-        { "unanswered_total", "URLs and ids that a shard did not answer.",
+        { "unknown_calls_total", "counter",
+          "Changes that a shard did not answer: they may be done.", NULL,
+          offsetof(ngx_http_urlstore_calls_t, unknown), 0 },
+        { "unanswered_total", "counter",
+          "URLs and ids that a shard did not answer.", NULL,
           offsetof(ngx_http_urlstore_calls_t, items), 0 },
-        { "call_seconds_total", "Duration of all requests to a shard.",
+        { "call_seconds_total", "counter",
+          "Duration of all requests to a shard.", NULL,
           offsetof(ngx_http_urlstore_calls_t, time), 1 }
     };
 
+    /* of the router: its counters */
+
     static const struct {
         const char  *name;
         const char  *help;
-        ngx_uint_t (*is)(ngx_http_urlstore_call_t *call);
-    } states[] = {
-        { "shard_ready", "Whether a shard answers.",
-          ngx_http_urlstore_survey_ready },
-        { "shard_writable", "Whether a shard accepts new URLs.",
-          ngx_http_urlstore_survey_writable }
+        unsigned     counter;
+    } counters[] = {
+        { "unready_total", "Requests answered 503.", US_N_UNREADY },
+        { "over_quota_total", "Requests refused by a quota.", US_N_QUOTA }
     };
 
-    ctx = survey->ctx;
+    name = &survey->ctx->zone->name;
 
-    us_tally_sums(ctx->zone->sh->tallies, n, US_N);
-    ngx_str_set(&ctx->type, "text/plain; version=0.0.4; charset=utf-8");
+    us_tally_sums(survey->ctx->zone->sh->tallies, n, US_N);
+    ngx_str_set(&survey->ctx->type, "text/plain; version=0.0.4; charset=utf-8");
 
     ngx_http_urlstore_survey_head(survey, "map_version", "gauge",
                                   "Version of the map.");
     ngx_http_urlstore_survey_put(survey, "urlstore_router_map_version{"
-                                 "cluster=\"%V\"} %uL\n", &ctx->zone->name,
+                                 "cluster=\"%V\"} %uL\n", name,
                                  survey->map->version);
 
-    for (k = 0; k < sizeof(states) / sizeof(states[0]); k++) {
-        ngx_http_urlstore_survey_head(survey, states[k].name, "gauge",
-                                      states[k].help);
-
-        for (i = 0; i < survey->map->nshards; i++) {
-            ngx_http_urlstore_survey_figure(survey, states[k].name,
-                                            survey->map->shards[i].number,
-                                            states[k].is(&survey->calls[i]),
-                                            0);
-        }
-    }
-
-    for (k = 0; k < sizeof(sums) / sizeof(sums[0]); k++) {
-        ngx_http_urlstore_survey_head(survey, sums[k].name, "counter",
-                                      sums[k].help);
+    for (k = 0; k < sizeof(figures) / sizeof(figures[0]); k++) {
+        ngx_http_urlstore_survey_head(survey, figures[k].name, figures[k].type,
+                                      figures[k].help);
 
         for (i = 0; i < survey->map->nshards; i++) {
             shard = survey->map->shards[i].number;
-            calls = &ctx->zone->sh->calls[shard];
+            calls = &survey->ctx->zone->sh->calls[shard];
 
-            ngx_http_urlstore_survey_figure(survey, sums[k].name, shard,
-                                            *(ngx_atomic_t *)
-                                            ((u_char *) calls
-                                             + sums[k].offset),
-                                            sums[k].seconds);
+            value = figures[k].is ? figures[k].is(&survey->calls[i])
+                    : *(ngx_atomic_t *) ((u_char *) calls + figures[k].offset);
+
+            ngx_http_urlstore_survey_put(survey,
+                                         "urlstore_router_%s{cluster=\"%V\","
+                                         "shard=\"%uD\"} ",
+                                         figures[k].name, name, shard);
+            ngx_http_urlstore_survey_put(survey, figures[k].seconds
+                                                 ? "%uL.%06uL\n" : "%uL\n",
+                                         figures[k].seconds
+                                         ? value / 1000000 : value,
+                                         value % 1000000);
         }
     }
 
@@ -502,26 +473,22 @@ ngx_http_urlstore_survey_metrics(ngx_http_urlstore_survey_t *survey)
     for (i = US_ANSWER_NEW; i <= US_ANSWERS_COUNTED; i++) {
         ngx_http_urlstore_survey_put(survey, "urlstore_router_urls_total{"
                                      "cluster=\"%V\",status=\"%s\"} %uL\n",
-                                     &ctx->zone->name, us_answer_words[i].data,
+                                     name, us_answer_words[i].data,
                                      n[us_counter_of(i)]);
     }
 
     ngx_http_urlstore_survey_put(survey, "urlstore_router_urls_total{"
                                  "cluster=\"%V\",status=\"unavailable\"} "
-                                 "%uL\n", &ctx->zone->name,
-                                 n[US_N_UNAVAILABLE]);
+                                 "%uL\n", name, n[US_N_UNAVAILABLE]);
 
-    ngx_http_urlstore_survey_head(survey, "unready_total", "counter",
-                                  "Requests answered 503.");
-    ngx_http_urlstore_survey_put(survey, "urlstore_router_unready_total{"
-                                 "cluster=\"%V\"} %uL\n", &ctx->zone->name,
-                                 n[US_N_UNREADY]);
-
-    ngx_http_urlstore_survey_head(survey, "over_quota_total", "counter",
-                                  "Requests refused by a quota.");
-    ngx_http_urlstore_survey_put(survey, "urlstore_router_over_quota_total{"
-                                 "cluster=\"%V\"} %uL\n", &ctx->zone->name,
-                                 n[US_N_QUOTA]);
+    for (k = 0; k < sizeof(counters) / sizeof(counters[0]); k++) {
+        ngx_http_urlstore_survey_head(survey, counters[k].name, "counter",
+                                      counters[k].help);
+        ngx_http_urlstore_survey_put(survey, "urlstore_router_%s{"
+                                     "cluster=\"%V\"} %uL\n",
+                                     counters[k].name, name,
+                                     n[counters[k].counter]);
+    }
 }
 
 
@@ -557,43 +524,6 @@ ngx_http_urlstore_survey_answers(ngx_http_urlstore_call_t *call)
 }
 
 
-/* the shards that do not, ",1" each, and one; whether they may have done it */
-
-static ngx_int_t
-ngx_http_urlstore_survey_silent(ngx_http_urlstore_fan_t *fan, ngx_str_t *list,
-    ngx_uint_t *number, ngx_uint_t *unsure)
-{
-    u_char                    *p;
-    ngx_uint_t                 i;
-    ngx_http_urlstore_call_t  *call;
-
-    list->data = ngx_pnalloc(fan->ctx->r->pool,
-                             fan->n * (NGX_INT32_LEN + 1) + 1);
-
-    if (list->data == NULL) {
-        return NGX_ERROR;
-    }
-
-    p = list->data;
-    *number = 0;
-    *unsure = 0;
-
-    for (i = 0; i < fan->n; i++) {
-        call = &fan->calls[i];
-
-        if (!ngx_http_urlstore_survey_answers(call)) {
-            *number = fan->map->shards[call->shard].number;
-            p = ngx_sprintf(p, ",%ui", *number);
-            *unsure |= ngx_http_urlstore_call_unsure(call);
-        }
-    }
-
-    list->len = p - list->data;
-
-    return NGX_OK;
-}
-
-
 u_char *
 ngx_http_urlstore_survey_lost(u_char *p, us_format_t format,
     const ngx_str_t *silent)
@@ -607,17 +537,116 @@ ngx_http_urlstore_survey_lost(u_char *p, us_format_t format,
 }
 
 
-/* GET: the parts of each set, added up */
+ngx_int_t
+ngx_http_urlstore_survey_best(ngx_http_urlstore_ctx_t *ctx, ngx_str_t *silent,
+    ngx_http_urlstore_call_t **found)
+{
+    u_char                    *p, *members;
+    ngx_uint_t                 i, number, reads, unsure;
+    ngx_http_urlstore_fan_t   *fan;
+    ngx_http_urlstore_call_t  *call, *best;
+
+    fan = ngx_http_get_module_ctx(ctx->r, ngx_http_urlstore_route_module);
+
+    p = ngx_pnalloc(ctx->r->pool, fan->n * (NGX_INT32_LEN + 1) + 1);
+    if (p == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    silent->data = p;
+
+    /* what matters: refused; made, or dropped; it is there; it is not */
+
+    best = NULL;
+    number = 0;
+    unsure = 0;
+
+    for (i = 0; i < fan->n; i++) {
+        call = &fan->calls[i];
+
+        if (!ngx_http_urlstore_survey_answers(call)) {
+            number = fan->map->shards[call->shard].number;
+            p = ngx_sprintf(p, ",%ui", number);
+            unsure |= ngx_http_urlstore_call_unsure(call);
+            continue;
+        }
+
+        if (best == NULL || best->status == NGX_HTTP_NOT_FOUND
+            || (call->status >= NGX_HTTP_BAD_REQUEST
+                && call->status != NGX_HTTP_NOT_FOUND)
+            || (best->status == NGX_HTTP_OK
+                && call->status == NGX_HTTP_CREATED))
+        {
+            best = call;
+        }
+    }
+
+    silent->len = p - silent->data;
+    reads = fan->calls[0].reads;
+
+    if ((best == NULL && !unsure)
+        || (reads && silent->len && best->status == NGX_HTTP_NOT_FOUND))
+    {
+        /* one that does not answer may have a part */
+
+        return ngx_http_urlstore_route_silent(ctx, number);
+    }
+
+    if (silent->len && !reads) {
+
+        members = ngx_pnalloc(ctx->r->pool, silent->len + 32);
+
+        if (members == NULL) {
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
+
+        ngx_http_urlstore_retry_after(ctx, 1);
+
+        ngx_sprintf(members, "\"unavailable\":[%*s]%Z", silent->len - 1,
+                    silent->data + 1);
+
+        return ngx_http_urlstore_problem(ctx, NGX_HTTP_GATEWAY_TIME_OUT,
+                                         (char *) members, "not all shards "
+                                         "have answered, so they may have "
+                                         "done it or not; the others have: "
+                                         "send the request again");
+    }
+
+    if (best->status >= NGX_HTTP_BAD_REQUEST
+        || best->status == NGX_HTTP_NO_CONTENT)
+    {
+        return ngx_http_urlstore_relay_reply(ctx, best);
+    }
+
+    *found = best;
+
+    return NGX_DECLINED;
+}
+
+
+/* of the fan: the parts of each set, added up */
 
 static ngx_int_t
-ngx_http_urlstore_survey_sets(ngx_http_urlstore_ctx_t *ctx, ngx_str_t *silent)
+ngx_http_urlstore_survey_sets(ngx_http_urlstore_ctx_t *ctx)
 {
     us_str_t                   text;
+    ngx_int_t                  rc;
+    ngx_str_t                  silent;
     ngx_uint_t                 i, n;
     ngx_array_t                sets;
     us_store_set_info_t       *set, *last;
     ngx_http_urlstore_fan_t   *fan;
     ngx_http_urlstore_out_t   *out;
+    ngx_http_urlstore_call_t  *best;
+
+    rc = ngx_http_urlstore_survey_best(ctx, &silent, &best);
+
+    if (rc != NGX_DECLINED) {
+        return rc;
+    }
+
+    ctx->status = best->status;
+    ctx->wrote = (ctx->r->method == NGX_HTTP_PUT);
 
     fan = ngx_http_get_module_ctx(ctx->r, ngx_http_urlstore_route_module);
     out = &ctx->out;
@@ -676,7 +705,7 @@ ngx_http_urlstore_survey_sets(ngx_http_urlstore_ctx_t *ctx, ngx_str_t *silent)
     }
 
     if (ngx_http_urlstore_out_init(out, ctx->r->pool, 0) != NGX_OK
-        || ngx_http_urlstore_out_room(out, 64 + silent->len
+        || ngx_http_urlstore_out_room(out, 64 + silent.len
                                            + n * US_LIST_SET)
            != NGX_OK)
     {
@@ -702,7 +731,7 @@ ngx_http_urlstore_survey_sets(ngx_http_urlstore_ctx_t *ctx, ngx_str_t *silent)
         *out->pos++ = ']';
     }
 
-    out->pos = ngx_http_urlstore_survey_lost(out->pos, ctx->format, silent);
+    out->pos = ngx_http_urlstore_survey_lost(out->pos, ctx->format, &silent);
 
     if (ctx->format == US_FORMAT_JSON) {
         out->pos = us_put(out->pos, "}\n");
@@ -712,118 +741,14 @@ ngx_http_urlstore_survey_sets(ngx_http_urlstore_ctx_t *ctx, ngx_str_t *silent)
 }
 
 
-ngx_int_t
-ngx_http_urlstore_survey_best(ngx_http_urlstore_ctx_t *ctx, ngx_str_t *silent,
-    ngx_http_urlstore_call_t **found)
-{
-    ngx_uint_t                 i, number, reads, unsure;
-    ngx_http_urlstore_fan_t   *fan;
-    ngx_http_urlstore_call_t  *call, *best;
-    u_char                    *members;
-
-    fan = ngx_http_get_module_ctx(ctx->r, ngx_http_urlstore_route_module);
-
-    if (ngx_http_urlstore_survey_silent(fan, silent, &number, &unsure)
-        != NGX_OK)
-    {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    /* what matters: refused; made, or dropped; it is there; it is not */
-
-    best = NULL;
-
-    for (i = 0; i < fan->n; i++) {
-        call = &fan->calls[i];
-
-        if (!ngx_http_urlstore_survey_answers(call)) {
-            continue;
-        }
-
-        if (best == NULL || best->status == NGX_HTTP_NOT_FOUND
-            || (call->status >= NGX_HTTP_BAD_REQUEST
-                && call->status != NGX_HTTP_NOT_FOUND)
-            || (best->status == NGX_HTTP_OK
-                && call->status == NGX_HTTP_CREATED))
-        {
-            best = call;
-        }
-    }
-
-    reads = fan->calls[0].reads;
-
-    if ((best == NULL && !unsure)
-        || (reads && silent->len && best->status == NGX_HTTP_NOT_FOUND))
-    {
-        /* one that does not answer may have a part */
-
-        return ngx_http_urlstore_route_silent(ctx, number);
-    }
-
-    if (silent->len && !reads) {
-
-        members = ngx_pnalloc(ctx->r->pool, silent->len + 32);
-
-        if (members == NULL) {
-            return NGX_HTTP_INTERNAL_SERVER_ERROR;
-        }
-
-        ngx_http_urlstore_retry_after(ctx, 1);
-
-        ngx_sprintf(members, "\"unavailable\":[%*s]%Z", silent->len - 1,
-                    silent->data + 1);
-
-        return ngx_http_urlstore_problem(ctx, NGX_HTTP_GATEWAY_TIME_OUT,
-                                         (char *) members, "not all shards "
-                                         "have answered, so they may have "
-                                         "done it or not; the others have: "
-                                         "send the request again");
-    }
-
-    if (best->status >= NGX_HTTP_BAD_REQUEST
-        || best->status == NGX_HTTP_NO_CONTENT)
-    {
-        return ngx_http_urlstore_relay_reply(ctx, best);
-    }
-
-    *found = best;
-
-    return NGX_DECLINED;
-}
-
-
-/* of the fan */
-
-static ngx_int_t
-ngx_http_urlstore_survey_set(ngx_http_urlstore_ctx_t *ctx)
-{
-    ngx_int_t                  rc;
-    ngx_str_t                  silent;
-    ngx_http_urlstore_call_t  *best;
-
-    rc = ngx_http_urlstore_survey_best(ctx, &silent, &best);
-
-    if (rc != NGX_DECLINED) {
-        return rc;
-    }
-
-    ctx->status = best->status;
-    ctx->wrote = (ctx->r->method == NGX_HTTP_PUT);
-
-    return ngx_http_urlstore_survey_sets(ctx, &silent);
-}
-
-
 /* GET /set; PUT, GET and DELETE /set/NAME */
 
 ngx_int_t
 ngx_http_urlstore_route_set(ngx_http_urlstore_ctx_t *ctx)
 {
-    ngx_int_t                  rc;
-    ngx_uint_t                 i;
-    ngx_str_t                  path;
-    ngx_http_urlstore_fan_t   *fan;
-    ngx_http_urlstore_call_t  *call;
+    ngx_int_t                 rc;
+    ngx_str_t                 path;
+    ngx_http_urlstore_fan_t  *fan;
 
     rc = ngx_http_urlstore_set_batch(ctx);
 
@@ -838,10 +763,7 @@ ngx_http_urlstore_route_set(ngx_http_urlstore_ctx_t *ctx)
     }
 
     path.data = ngx_pnalloc(ctx->r->pool, sizeof("/set/") + ctx->set_name.len);
-
-    if (path.data == NULL
-        || ngx_http_urlstore_fan_calls(fan, fan->map->nshards) != NGX_OK)
-    {
+    if (path.data == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
@@ -857,21 +779,7 @@ ngx_http_urlstore_route_set(ngx_http_urlstore_ctx_t *ctx)
 
     ngx_http_urlstore_accept(ctx, US_FORMAT_JSON);
 
-    fan->done = ngx_http_urlstore_survey_set;
+    fan->done = ngx_http_urlstore_survey_sets;
 
-    for (i = 0; i < fan->n; i++) {
-        call = &fan->calls[i];
-
-        call->shard = i;
-        call->method = ctx->r->method == NGX_HTTP_HEAD ? NGX_HTTP_GET
-                                                       : ctx->r->method;
-        call->reads = (call->method == NGX_HTTP_GET);
-        call->single = 1;
-        call->path = path;
-        ngx_str_set(&call->accept, "text/plain");
-
-        (void) ngx_http_urlstore_fan_call(fan, call);
-    }
-
-    return ngx_http_urlstore_fan_wait(fan);
+    return ngx_http_urlstore_fan_all(fan, &path, ctx->r->method, 0);
 }
