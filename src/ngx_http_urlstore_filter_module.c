@@ -61,82 +61,6 @@ static char *ngx_http_urlstore_filter(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
 
 static void ngx_http_urlstore_filter_exit(ngx_cycle_t *cycle);
-static ngx_int_t ngx_http_urlstore_filter_refuses(ngx_http_urlstore_ctx_t *ctx);
-static ngx_int_t ngx_http_urlstore_filter_claims(ngx_http_urlstore_ctx_t *ctx,
-    const char *what, uint64_t *least, uint64_t *most);
-static ngx_int_t ngx_http_urlstore_filter_batch(
-    ngx_http_urlstore_batch_t *batch);
-static ngx_int_t ngx_http_urlstore_filter_group(
-    ngx_http_urlstore_batch_t *batch, ngx_http_urlstore_group_t *g);
-static ngx_int_t ngx_http_urlstore_filter_look(ngx_http_urlstore_ctx_t *ctx,
-    ngx_http_urlstore_zone_t *zone, us_store_item_t *item);
-static ngx_uint_t ngx_http_urlstore_filter_full(
-    ngx_http_urlstore_zone_t *zone);
-static void ngx_http_urlstore_filter_figures(ngx_http_urlstore_zone_t *zone,
-    us_figures_t *f);
-static ngx_int_t ngx_http_urlstore_filter_capacity(ngx_conf_t *cf,
-    ngx_http_urlstore_zone_t *zone, const ngx_http_urlstore_option_t *opt,
-    ngx_str_t *value);
-static ngx_int_t ngx_http_urlstore_filter_error(ngx_conf_t *cf,
-    ngx_http_urlstore_zone_t *zone, const ngx_http_urlstore_option_t *opt,
-    ngx_str_t *value);
-static ngx_int_t ngx_http_urlstore_filter_unclean(ngx_conf_t *cf,
-    ngx_http_urlstore_zone_t *zone, const ngx_http_urlstore_option_t *opt,
-    ngx_str_t *value);
-
-
-static ngx_http_urlstore_option_t  ngx_http_urlstore_filter_options[] = {
-
-    { ngx_string("capacity"), ngx_http_urlstore_filter_capacity,
-      0, 0, 0, NULL, NULL, "a number of URLs such as 500000, 500k or 50m" },
-
-    { ngx_string("error"), ngx_http_urlstore_filter_error,
-      0, 0, 0, NULL, NULL, "a share of 0.000001 to 0.5" },
-
-    { ngx_string("path"), ngx_http_urlstore_opt_path,
-      offsetof(ngx_http_urlstore_zone_t, path), 0, 0, NULL, NULL,
-      "a directory" },
-
-    { ngx_string("unclean"), ngx_http_urlstore_filter_unclean,
-      0, 0, 0, NULL, "path", "refuse or accept" },
-
-    { ngx_string("profile"), ngx_http_urlstore_opt_word,
-      offsetof(ngx_http_urlstore_zone_t, profile), 0, 0,
-      ngx_http_urlstore_profiles, NULL, NULL },
-
-    { ngx_string("www"), ngx_http_urlstore_opt_word,
-      offsetof(ngx_http_urlstore_zone_t, www), 0, 0, ngx_http_urlstore_www,
-      NULL, NULL },
-
-    { ngx_null_string, NULL, 0, 0, 0, NULL, NULL, NULL }
-};
-
-
-static const ngx_http_urlstore_kind_t  ngx_http_urlstore_filter_kind = {
-
-    .name = "filter",
-
-    .handlers = {
-        [NGX_HTTP_URLSTORE_E_ADD] = ngx_http_urlstore_add_handler,
-        [NGX_HTTP_URLSTORE_E_SEEN] = ngx_http_urlstore_seen_handler,
-        [NGX_HTTP_URLSTORE_E_NORMALIZE] = ngx_http_urlstore_normalize_handler,
-        [NGX_HTTP_URLSTORE_E_HEALTH] = ngx_http_urlstore_health_handler,
-        [NGX_HTTP_URLSTORE_E_STATS] = ngx_http_urlstore_stats_handler,
-        [NGX_HTTP_URLSTORE_E_METRICS] = ngx_http_urlstore_metrics_handler,
-        [NGX_HTTP_URLSTORE_E_PAGE] = ngx_http_urlstore_page_handler,
-        [NGX_HTTP_URLSTORE_E_OPENAPI] = ngx_http_urlstore_openapi_handler
-    },
-
-    .refuse = ngx_http_urlstore_filter_refuses,
-    .normalize = us_normalize,
-    .claims = ngx_http_urlstore_filter_claims,
-    .batch = ngx_http_urlstore_filter_batch,
-    .group = ngx_http_urlstore_filter_group,
-    .end = ngx_http_urlstore_batch_end,
-    .look = ngx_http_urlstore_filter_look,
-    .full = ngx_http_urlstore_filter_full,
-    .figures = ngx_http_urlstore_filter_figures
-};
 
 
 static ngx_command_t  ngx_http_urlstore_filter_commands[] = {
@@ -186,72 +110,6 @@ ngx_module_t  ngx_http_urlstore_filter_module = {
 /* the master's files; workers inherit the list and do not use it */
 
 static ngx_http_urlstore_file_t  *ngx_http_urlstore_files;
-
-
-static char *
-ngx_http_urlstore_filter_plan(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
-    size_t size)
-{
-    size_t                       spare;
-    ngx_http_urlstore_filter_t  *f;
-
-    f = zone->own;
-
-    if (f->capacity == 0 || f->error == 0) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "urlstore_filter \"%V\" needs \"capacity\" and "
-                           "\"error\"", &zone->name);
-        return NGX_CONF_ERROR;
-    }
-
-    /* nginx keeps 24 bytes for each page of a zone */
-
-    spare = zone->path.len ? 0 : NGX_HTTP_URLSTORE_FILTER_ZONE + size / 128;
-
-    if (us_filter_plan(f->capacity, f->error, size > spare ? size - spare : 1,
-                       &f->plan)
-        == 0)
-    {
-        return NGX_CONF_OK;
-    }
-
-    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                       "urlstore_filter \"%V\" is too small: %uz bytes, at "
-                       "least %uz are needed for capacity=%uL error=%.6f",
-                       &zone->name, size,
-                       ngx_align(f->plan.size + spare + f->plan.size / 64,
-                                 ngx_pagesize),
-                       f->capacity, f->error);
-    return NGX_CONF_ERROR;
-}
-
-
-static ngx_int_t
-ngx_http_urlstore_filter_same(ngx_http_urlstore_zone_t *zone,
-    ngx_http_urlstore_zone_t *old)
-{
-    ngx_http_urlstore_filter_t  *a, *b;
-
-    if (ngx_http_urlstore_zone_same(zone, old) != NGX_OK) {
-        return NGX_ERROR;
-    }
-
-    a = zone->own;
-    b = old->own;
-
-    if (a->capacity == b->capacity && a->error == b->error
-        && a->plan.size == b->plan.size && zone->path.len == old->path.len
-        && ngx_strncmp(zone->path.data, old->path.data, zone->path.len) == 0)
-    {
-        return NGX_OK;
-    }
-
-    ngx_log_error(NGX_LOG_EMERG, zone->shm_zone->shm.log, 0,
-                  "urlstore_filter \"%V\": its size, \"capacity\", \"error\" "
-                  "and \"path\" cannot change while nginx runs; stop nginx "
-                  "and start it again", &zone->name);
-    return NGX_ERROR;
-}
 
 
 static ngx_int_t
@@ -405,7 +263,7 @@ ngx_http_urlstore_filter_init(ngx_shm_zone_t *shm_zone, void *data)
     ngx_http_urlstore_zone_t *old = data;
 
     ngx_http_urlstore_zone_t    *zone;
-    ngx_http_urlstore_filter_t  *f;
+    ngx_http_urlstore_filter_t  *f, *had;
 
     zone = shm_zone->data;
     f = zone->own;
@@ -413,7 +271,19 @@ ngx_http_urlstore_filter_init(ngx_shm_zone_t *shm_zone, void *data)
     zone->conf.norm = us_norm_signature(zone->norm);
 
     if (old) {
-        if (ngx_http_urlstore_filter_same(zone, old) != NGX_OK) {
+        if (ngx_http_urlstore_zone_same(zone, old) != NGX_OK) {
+            return NGX_ERROR;
+        }
+
+        had = old->own;
+
+        if (f->capacity != had->capacity || f->error != had->error
+            || f->plan.size != had->plan.size)
+        {
+            ngx_log_error(NGX_LOG_EMERG, shm_zone->shm.log, 0,
+                          "urlstore_filter \"%V\": its size, \"capacity\", "
+                          "\"error\" and \"path\" cannot change while nginx "
+                          "runs; stop nginx and start it again", &zone->name);
             return NGX_ERROR;
         }
 
@@ -445,60 +315,6 @@ ngx_http_urlstore_filter_init(ngx_shm_zone_t *shm_zone, void *data)
     }
 
     return ngx_http_urlstore_filter_file(zone);
-}
-
-
-static char *
-ngx_http_urlstore_filter(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
-{
-    size_t                       size;
-    char                        *rv;
-    ngx_str_t                   *value;
-    ngx_http_urlstore_zone_t    *zone;
-    ngx_http_urlstore_filter_t  *f;
-
-    value = cf->args->elts;
-
-    zone = ngx_http_urlstore_zone_declare(cf, &size);
-    if (zone == NULL) {
-        return NGX_CONF_ERROR;
-    }
-
-    f = ngx_pcalloc(cf->pool, sizeof(ngx_http_urlstore_filter_t));
-    if (f == NULL) {
-        return NGX_CONF_ERROR;
-    }
-
-    zone->kind = &ngx_http_urlstore_filter_kind;
-    zone->own = f;
-
-    if (ngx_http_urlstore_zone_options(cf, zone,
-                                       ngx_http_urlstore_filter_options)
-        != NGX_OK)
-    {
-        return NGX_CONF_ERROR;
-    }
-
-    rv = ngx_http_urlstore_filter_plan(cf, zone, size);
-
-    if (rv != NGX_CONF_OK) {
-        return rv;
-    }
-
-    if (zone->path.len) {
-        size = NGX_HTTP_URLSTORE_FILTER_ZONE;
-
-        if (ngx_http_urlstore_path_free(cf, zone) != NGX_OK) {
-            return NGX_CONF_ERROR;
-        }
-    }
-
-    if (ngx_http_urlstore_zone_resized(cf, &value[1], size) != NGX_OK) {
-        return NGX_CONF_ERROR;
-    }
-
-    return ngx_http_urlstore_zone_add(cf, zone, size,
-                                      ngx_http_urlstore_filter_init);
 }
 
 
@@ -784,4 +600,127 @@ ngx_http_urlstore_filter_unclean(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
 
     return f->accept || ngx_strcmp(value->data, "refuse") == 0 ? NGX_OK
                                                                : NGX_ERROR;
+}
+
+
+static ngx_http_urlstore_option_t  ngx_http_urlstore_filter_options[] = {
+
+    { ngx_string("capacity"), ngx_http_urlstore_filter_capacity,
+      0, 0, 0, NULL, NULL, "a number of URLs such as 500000, 500k or 50m" },
+
+    { ngx_string("error"), ngx_http_urlstore_filter_error,
+      0, 0, 0, NULL, NULL, "a share of 0.000001 to 0.5" },
+
+    { ngx_string("path"), ngx_http_urlstore_opt_path,
+      offsetof(ngx_http_urlstore_zone_t, path), 0, 0, NULL, NULL,
+      "a directory" },
+
+    { ngx_string("unclean"), ngx_http_urlstore_filter_unclean,
+      0, 0, 0, NULL, "path", "refuse or accept" },
+
+    { ngx_string("profile"), ngx_http_urlstore_opt_word,
+      offsetof(ngx_http_urlstore_zone_t, profile), 0, 0,
+      ngx_http_urlstore_profiles, NULL, NULL },
+
+    { ngx_string("www"), ngx_http_urlstore_opt_word,
+      offsetof(ngx_http_urlstore_zone_t, www), 0, 0, ngx_http_urlstore_www,
+      NULL, NULL },
+
+    { ngx_null_string, NULL, 0, 0, 0, NULL, NULL, NULL }
+};
+
+
+static const ngx_http_urlstore_kind_t  ngx_http_urlstore_filter_kind = {
+
+    .name = "filter",
+
+    .handlers = {
+        [NGX_HTTP_URLSTORE_E_ADD] = ngx_http_urlstore_add_handler,
+        [NGX_HTTP_URLSTORE_E_SEEN] = ngx_http_urlstore_seen_handler,
+        [NGX_HTTP_URLSTORE_E_NORMALIZE] = ngx_http_urlstore_normalize_handler,
+        [NGX_HTTP_URLSTORE_E_HEALTH] = ngx_http_urlstore_health_handler,
+        [NGX_HTTP_URLSTORE_E_STATS] = ngx_http_urlstore_stats_handler,
+        [NGX_HTTP_URLSTORE_E_METRICS] = ngx_http_urlstore_metrics_handler,
+        [NGX_HTTP_URLSTORE_E_PAGE] = ngx_http_urlstore_page_handler,
+        [NGX_HTTP_URLSTORE_E_OPENAPI] = ngx_http_urlstore_openapi_handler
+    },
+
+    .refuse = ngx_http_urlstore_filter_refuses,
+    .normalize = us_normalize,
+    .claims = ngx_http_urlstore_filter_claims,
+    .batch = ngx_http_urlstore_filter_batch,
+    .group = ngx_http_urlstore_filter_group,
+    .end = ngx_http_urlstore_batch_end,
+    .look = ngx_http_urlstore_filter_look,
+    .full = ngx_http_urlstore_filter_full,
+    .figures = ngx_http_urlstore_filter_figures
+};
+
+
+static char *
+ngx_http_urlstore_filter(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
+{
+    size_t                       size, spare;
+    ngx_http_urlstore_zone_t    *zone;
+    ngx_http_urlstore_filter_t  *f;
+
+    zone = ngx_http_urlstore_zone_declare(cf, &size);
+    if (zone == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    f = ngx_pcalloc(cf->pool, sizeof(ngx_http_urlstore_filter_t));
+    if (f == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    zone->kind = &ngx_http_urlstore_filter_kind;
+    zone->own = f;
+
+    if (ngx_http_urlstore_zone_options(cf, zone,
+                                       ngx_http_urlstore_filter_options)
+        != NGX_OK)
+    {
+        return NGX_CONF_ERROR;
+    }
+
+    if (f->capacity == 0 || f->error == 0) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "urlstore_filter \"%V\" needs \"capacity\" and "
+                           "\"error\"", &zone->name);
+        return NGX_CONF_ERROR;
+    }
+
+    /* nginx keeps 24 bytes for each page of a zone */
+
+    spare = zone->path.len ? 0 : NGX_HTTP_URLSTORE_FILTER_ZONE + size / 128;
+
+    if (us_filter_plan(f->capacity, f->error, size > spare ? size - spare : 1,
+                       &f->plan)
+        != 0)
+    {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "urlstore_filter \"%V\" is too small: %uz bytes, "
+                           "at least %uz are needed for capacity=%uL "
+                           "error=%.6f", &zone->name, size,
+                           ngx_align(f->plan.size + spare + f->plan.size / 64,
+                                     ngx_pagesize),
+                           f->capacity, f->error);
+        return NGX_CONF_ERROR;
+    }
+
+    if (zone->path.len) {
+        size = NGX_HTTP_URLSTORE_FILTER_ZONE;
+
+        if (ngx_http_urlstore_path_free(cf, zone) != NGX_OK) {
+            return NGX_CONF_ERROR;
+        }
+    }
+
+    if (ngx_http_urlstore_zone_resized(cf, zone, size) != NGX_OK) {
+        return NGX_CONF_ERROR;
+    }
+
+    return ngx_http_urlstore_zone_add(cf, zone, size,
+                                      ngx_http_urlstore_filter_init);
 }

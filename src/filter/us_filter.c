@@ -397,55 +397,6 @@ us_filter_format(void *mem, const us_filter_plan_t *plan,
 }
 
 
-us_filter_t *
-us_filter_attach(void *mem, size_t size, const char **reason)
-{
-    us_filter_t  *f;
-
-    f = mem;
-
-    if (size < US_FILTER_HEADER + US_FILTER_BLOCK
-        || __atomic_load_n(&f->magic, __ATOMIC_ACQUIRE) != US_FILTER_MAGIC)
-    {
-        *reason = "it is not a filter of this byte order";
-        return NULL;
-    }
-
-    if (f->version != US_FILTER_VERSION) {
-        *reason = "it is a filter of another version";
-        return NULL;
-    }
-
-    if (f->blocks == 0 || f->blocks > (SIZE_MAX >> 7)
-        || f->blocks * US_FILTER_BLOCK + US_FILTER_HEADER != size)
-    {
-        *reason = "its length is not what its header says";
-        return NULL;
-    }
-
-    if (f->hashes == 0 || f->hashes > US_FILTER_HASHES || f->capacity == 0
-        || f->norm_len > US_FILTER_NORM_LEN)
-    {
-        *reason = "its header is damaged";
-        return NULL;
-    }
-
-    return f;
-}
-
-
-us_str_t
-us_filter_norm(const us_filter_t *f)
-{
-    us_str_t  norm;
-
-    norm.data = f->norm;
-    norm.len = f->norm_len;
-
-    return norm;
-}
-
-
 us_filter_mark_t *
 us_filter_mark(us_filter_t *f)
 {
@@ -671,15 +622,16 @@ failed:
 }
 
 
-/* maps what is there */
+/* maps what is there, unless it is no filter of this version */
 
 static int
 us_filter_file_attach(us_filter_file_t *file, int fd, int prot, char *err,
     size_t size)
 {
     void         *mem;
-    const char   *reason;
+    const char   *wrong;
     struct stat   st;
+    us_filter_t  *f;
 
     mem = NULL;
 
@@ -694,16 +646,34 @@ us_filter_file_attach(us_filter_file_t *file, int fd, int prot, char *err,
                                    "short or too long", US_FILTER_FILE_NAME);
     }
 
+    f = mem;
     file->size = st.st_size;
-    file->filter = us_filter_attach(mem, file->size, &reason);
 
-    if (file->filter == NULL) {
-        (void) munmap(mem, file->size);
-        return us_filter_file_fail(err, size, "\"%s\": %s",
-                                   US_FILTER_FILE_NAME, reason);
+    if (__atomic_load_n(&f->magic, __ATOMIC_ACQUIRE) != US_FILTER_MAGIC) {
+        wrong = "it is not a filter of this byte order";
+
+    } else if (f->version != US_FILTER_VERSION) {
+        wrong = "it is a filter of another version";
+
+    } else if (f->blocks == 0 || f->blocks > (SIZE_MAX >> 7)
+               || f->blocks * US_FILTER_BLOCK + US_FILTER_HEADER != file->size)
+    {
+        wrong = "its length is not what its header says";
+
+    } else if (f->hashes == 0 || f->hashes > US_FILTER_HASHES
+               || f->capacity == 0 || f->norm_len > US_FILTER_NORM_LEN)
+    {
+        wrong = "its header is damaged";
+
+    } else {
+        file->filter = f;
+        return 0;
     }
 
-    return 0;
+    (void) munmap(mem, file->size);
+
+    return us_filter_file_fail(err, size, "\"%s\": %s", US_FILTER_FILE_NAME,
+                               wrong);
 }
 
 
@@ -725,7 +695,8 @@ us_filter_file_match(us_filter_file_t *file, const us_filter_plan_t *plan,
             info.size, (unsigned long long) info.capacity, info.error);
     }
 
-    had = us_filter_norm(file->filter);
+    had.data = file->filter->norm;
+    had.len = file->filter->norm_len;
 
     if (!us_norm_same(had, norm)) {
         return us_filter_file_fail(err, size,
@@ -771,41 +742,6 @@ us_filter_file_trust(const us_filter_file_t *file, int force,
 }
 
 
-/*
- * The caller has it alone.  Marks it as used under this boot; returns as
- * us_filter_file_open().
- */
-
-static int
-us_filter_file_take(us_filter_file_t *file, int force, char *err, size_t size)
-{
-    int                rc;
-    unsigned           doubtful;
-    us_filter_mark_t  *mark;
-
-    rc = us_filter_file_trust(file, force, &doubtful, err, size);
-
-    if (rc != 0) {
-        return rc;
-    }
-
-    file->doubtful = doubtful;
-
-    mark = us_filter_mark(file->filter);
-    mark->clean = 0;
-    us_filter_file_boot(mark->boot);
-
-    /* the header is a page: it is on the disk before this run sets a bit */
-
-    if (msync(file->filter, US_FILTER_HEADER, MS_SYNC) == -1) {
-        return us_filter_file_fail(err, size, "cannot write its mark: %s",
-                                   strerror(errno));
-    }
-
-    return 0;
-}
-
-
 /* 1: alone, 0: beside others that use it, -1 */
 
 static int
@@ -840,8 +776,10 @@ static int
 us_filter_file_try(us_filter_file_t *file, const us_filter_plan_t *plan,
     us_str_t norm, int force, char *err, size_t size)
 {
-    int      fd, rc, alone;
-    uint8_t  boot[16];
+    int                fd, rc, alone;
+    uint8_t            boot[16];
+    unsigned           doubtful;
+    us_filter_mark_t  *mark;
 
     alone = us_filter_file_lock(file);
 
@@ -870,11 +808,28 @@ us_filter_file_try(us_filter_file_t *file, const us_filter_plan_t *plan,
         return -1;
     }
 
+    mark = us_filter_mark(file->filter);
+    us_filter_file_boot(boot);
+
     if (alone) {
-        rc = us_filter_file_take(file, force, err, size);
+        rc = us_filter_file_trust(file, force, &doubtful, err, size);
 
         if (rc != 0) {
             return rc;
+        }
+
+        file->doubtful = doubtful;
+
+        /* it is marked as used under this boot */
+
+        mark->clean = 0;
+        memcpy(mark->boot, boot, 16);
+
+        /* the header is a page: it is on the disk before this run sets a bit */
+
+        if (msync(file->filter, US_FILTER_HEADER, MS_SYNC) == -1) {
+            return us_filter_file_fail(err, size, "cannot write its mark: %s",
+                                       strerror(errno));
         }
 
         /*
@@ -892,10 +847,7 @@ us_filter_file_try(us_filter_file_t *file, const us_filter_plan_t *plan,
         }
     }
 
-    us_filter_file_boot(boot);
-
-    return us_filter_mark(file->filter)->clean == 1
-           || memcmp(us_filter_mark(file->filter)->boot, boot, 16) != 0;
+    return mark->clean == 1 || memcmp(mark->boot, boot, 16) != 0;
 }
 
 

@@ -70,14 +70,6 @@ us_filter_t *us_filter_format(void *mem, const us_filter_plan_t *plan,
     const uint8_t key[16], us_str_t norm);
 
 /*
- * NULL and a readable reason unless mem is a filter of just these size bytes,
- * of this version, and consistent in itself.
- */
-us_filter_t *us_filter_attach(void *mem, size_t size, const char **reason);
-
-us_str_t us_filter_norm(const us_filter_t *f);
-
-/*
  * What stands for a URL: its hash under the filter's key.  The same text under
  * another domain (below 256) is another URL.
  */

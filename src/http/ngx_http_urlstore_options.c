@@ -790,7 +790,7 @@ ngx_http_urlstore_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         return NGX_CONF_ERROR;
     }
 
-    if (ngx_http_urlstore_zone_resized(cf, &zone->name, size) != NGX_OK) {
+    if (ngx_http_urlstore_zone_resized(cf, zone, size) != NGX_OK) {
         return NGX_CONF_ERROR;
     }
 
@@ -1146,15 +1146,17 @@ ngx_http_urlstore_path_free(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone)
 /* if only SIZE changed, nginx would create a new and empty zone at a reload */
 
 ngx_int_t
-ngx_http_urlstore_zone_resized(ngx_conf_t *cf, ngx_str_t *name, size_t size)
+ngx_http_urlstore_zone_resized(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
+    size_t size)
 {
-    ngx_str_t        *value;
+    ngx_str_t        *value, *name;
     ngx_uint_t        i;
     ngx_cycle_t      *old;
     ngx_list_part_t  *part;
     ngx_shm_zone_t   *shm_zone;
 
     value = cf->args->elts;
+    name = &zone->name;
     old = cf->cycle->old_cycle;
 
     if (old == NULL || ngx_is_init_cycle(old)) {

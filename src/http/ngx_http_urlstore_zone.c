@@ -223,168 +223,98 @@ ngx_http_urlstore_zone_create(ngx_http_urlstore_zone_t *zone)
 }
 
 
-/* whether the URLs in a directory depend on it, so that a restart refuses it */
-
-static ngx_uint_t
-ngx_http_urlstore_zone_stored(const char *what)
-{
-    return ngx_strcmp(what, "profile") == 0 || ngx_strcmp(what, "www") == 0
-           || ngx_strcmp(what, "schemes") == 0
-           || ngx_strcmp(what, "revisit") == 0
-           || ngx_strcmp(what, "shard") == 0
-           || ngx_strcmp(what, "normalization") == 0;
-}
-
-
-/* the first parameter that differs and cannot change, or NULL */
-
-static const char *
-ngx_http_urlstore_zone_differs(ngx_http_urlstore_zone_t *zone,
-    ngx_http_urlstore_zone_t *old)
-{
-    us_life_conf_t  *a, *b;
-
-    a = &zone->life.conf;
-    b = &old->life.conf;
-
-    if (ngx_strcmp(zone->kind->name, old->kind->name) != 0) {
-        return "kind";
-    }
-
-    if (zone->profile != old->profile) {
-        return "profile";
-    }
-
-    if (zone->www != old->www) {
-        return "www";
-    }
-
-    if (zone->conf.schemes_first != old->conf.schemes_first) {
-        return "schemes";
-    }
-
-    if (us_str_compare(zone->conf.norm, old->conf.norm) != 0) {
-        return "normalization";
-    }
-
-    if (zone->conf.sites != old->conf.sites) {
-        return "sites";
-    }
-
-    /* claims can be added */
-
-    if (old->conf.revisit && zone->conf.revisit != old->conf.revisit) {
-        return "revisit";
-    }
-
-    /* a zone can become shard 0, whose ids are the same */
-
-    if (zone->first_id != old->first_id || (old->cluster && !zone->cluster)) {
-        return "shard";
-    }
-
-    if (zone->conf.lookup != old->conf.lookup) {
-        return "mode";
-    }
-
-    if (zone->huge != old->huge) {
-        return "huge";
-    }
-
-    if (a->memory != b->memory) {
-        return "path";
-    }
-
-    if ((a->follow == NULL) != (b->follow == NULL)) {
-        return "follow";
-    }
-
-    if ((a->replicate == NULL) != (b->replicate == NULL)) {
-        return "replicate";
-    }
-
-    if (a->replicate
-        && us_str_compare(ngx_http_urlstore_str(&zone->node),
-                          ngx_http_urlstore_str(&old->node)) != 0)
-    {
-        return "node";
-    }
-
-    if (us_str_compare(ngx_http_urlstore_str(&zone->path),
-                       ngx_http_urlstore_str(&old->path)) != 0)
-    {
-        return "path";
-    }
-
-    return a->sync != b->sync || a->interval != b->interval ? "sync" : NULL;
-}
-
-
-/* marks can be added, after those that the zone has */
-
-static ngx_int_t
-ngx_http_urlstore_zone_marks(ngx_http_urlstore_zone_t *zone,
-    ngx_http_urlstore_zone_t *old)
-{
-    ngx_uint_t  i;
-
-    for (i = 0; i < old->conf.nmarks; i++) {
-
-        if (i < zone->conf.nmarks
-            && us_str_compare(zone->conf.marks[i], old->conf.marks[i]) == 0)
-        {
-            continue;
-        }
-
-        ngx_log_error(NGX_LOG_EMERG, zone->shm_zone->shm.log, 0,
-                      "urlstore_zone \"%V\": its \"marks\" cannot change so: "
-                      "number %ui is \"%*s\" in the zone; new marks are "
-                      "allowed after those of the zone only",
-                      &zone->name, i + 1,
-                      old->conf.marks[i].len, old->conf.marks[i].data);
-        return NGX_ERROR;
-    }
-
-    return NGX_OK;
-}
-
-
 /* what cannot change as long as the data lives */
 
 ngx_int_t
 ngx_http_urlstore_zone_same(ngx_http_urlstore_zone_t *zone,
     ngx_http_urlstore_zone_t *old)
 {
-    const char  *what, *how;
+    ngx_uint_t        i;
+    const char       *how;
+    ngx_log_t        *log;
+    us_life_conf_t   *a, *b;
+    us_store_conf_t  *c, *d;
 
-    what = ngx_http_urlstore_zone_differs(zone, old);
+    log = zone->shm_zone->shm.log;
+    a = &zone->life.conf;
+    b = &old->life.conf;
+    c = &zone->conf;
+    d = &old->conf;
 
-    if (what == NULL) {
-        return ngx_http_urlstore_zone_marks(zone, old);
+    /* stored: the URLs in a directory depend on it, so that a start refuses */
+
+    const struct {
+        const char  *name;
+        unsigned     stored;
+        unsigned     differs;
+    } rows[] = {
+        { "profile", 1, zone->profile != old->profile },
+        { "www", 1, zone->www != old->www },
+        { "schemes", 1, c->schemes_first != d->schemes_first },
+        { "normalization", 1, us_str_compare(c->norm, d->norm) != 0 },
+        { "sites", 0, c->sites != d->sites },
+        /* claims can be added */
+        { "revisit", 1, d->revisit && c->revisit != d->revisit },
+        /* a zone can become shard 0, whose ids are the same */
+        { "shard", 1, zone->first_id != old->first_id
+                      || (old->cluster && !zone->cluster) },
+        { "mode", 0, c->lookup != d->lookup },
+        { "huge", 0, zone->huge != old->huge },
+        { "path", 0, a->memory != b->memory },
+        { "follow", 0, (a->follow == NULL) != (b->follow == NULL) },
+        { "replicate", 0, (a->replicate == NULL) != (b->replicate == NULL) },
+        { "node", 0, a->replicate
+                     && us_str_compare(ngx_http_urlstore_str(&zone->node),
+                                       ngx_http_urlstore_str(&old->node))
+                        != 0 },
+        { "path", 0, us_str_compare(ngx_http_urlstore_str(&zone->path),
+                                    ngx_http_urlstore_str(&old->path)) != 0 },
+        { "sync", 0, a->sync != b->sync || a->interval != b->interval }
+    };
+
+    if (ngx_strcmp(zone->kind->name, old->kind->name) != 0) {
+        ngx_log_error(NGX_LOG_EMERG, log, 0,
+                      "urlstore_zone \"%V\": its \"kind\" cannot change while "
+                      "nginx runs; give it another name", &zone->name);
+        return NGX_ERROR;
     }
 
-    if (ngx_strcmp(what, "kind") == 0) {
-        how = "give it another name";
+    for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 
-    } else if (!zone->life.conf.memory
-               && !ngx_http_urlstore_zone_stored(what))
-    {
-        how = "stop nginx and start it again";
+        if (!rows[i].differs) {
+            continue;
+        }
 
-    } else if (!zone->life.conf.memory) {
-        how = "its URLs were stored otherwise: a new path, which \"urlstore "
-              "dump\" and \"urlstore import\" fill, can have another one";
+        how = !a->memory && !rows[i].stored ? "stop nginx and start it again"
+              : a->memory
+              ? "its URLs were stored otherwise: stop nginx and start it "
+                "again, with an empty zone"
+              : "its URLs were stored otherwise: a new path, which \"urlstore "
+                "dump\" and \"urlstore import\" fill, can have another one";
 
-    } else {
-        how = "its URLs were stored otherwise: stop nginx and start it again, "
-              "with an empty zone";
+        ngx_log_error(NGX_LOG_EMERG, log, 0,
+                      "urlstore_zone \"%V\": its \"%s\" cannot change while "
+                      "nginx runs; %s", &zone->name, rows[i].name, how);
+        return NGX_ERROR;
     }
 
-    ngx_log_error(NGX_LOG_EMERG, zone->shm_zone->shm.log, 0,
-                  "urlstore_zone \"%V\": its \"%s\" cannot change while nginx "
-                  "runs; %s", &zone->name, what, how);
+    /* marks can be added, after those that the zone has */
 
-    return NGX_ERROR;
+    for (i = 0; i < d->nmarks; i++) {
+
+        if (i < c->nmarks && us_str_compare(c->marks[i], d->marks[i]) == 0) {
+            continue;
+        }
+
+        ngx_log_error(NGX_LOG_EMERG, log, 0,
+                      "urlstore_zone \"%V\": its \"marks\" cannot change so: "
+                      "number %ui is \"%*s\" in the zone; new marks are "
+                      "allowed after those of the zone only",
+                      &zone->name, i + 1, d->marks[i].len, d->marks[i].data);
+        return NGX_ERROR;
+    }
+
+    return NGX_OK;
 }
 
 
@@ -594,46 +524,16 @@ ngx_http_urlstore_dir_test(ngx_http_urlstore_zone_t *zone)
 }
 
 
-static ngx_int_t
-ngx_http_urlstore_dir_own(ngx_http_urlstore_zone_t *zone, ngx_uint_t made)
-{
-    uid_t                     uid;
-    gid_t                     gid;
-    us_disk_error_t           e;
-    ngx_http_urlstore_dir_t  *dir;
-
-    dir = zone->dir;
-
-    if (!made && ngx_http_urlstore_dir_usable(zone, dir->dirfd) != NGX_OK) {
-        return NGX_ERROR;
-    }
-
-    dir->lock = openat(dir->dirfd, US_DIR_LOCK,
-                       O_RDWR|O_CREAT|O_NOFOLLOW|O_CLOEXEC, 0600);
-
-    if (dir->lock == -1) {
-        ngx_log_error(NGX_LOG_EMERG, zone->shm_zone->shm.log, ngx_errno,
-                      "opening \"%V/%s\" failed", &zone->path, US_DIR_LOCK);
-        return NGX_ERROR;
-    }
-
-    if (ngx_http_urlstore_dir_user(zone, &uid, &gid)
-        && us_dir_give(dir->dirfd, made, uid, &e) == -1)
-    {
-        return ngx_http_urlstore_dir_refuse(zone, &e);
-    }
-
-    return NGX_OK;
-}
-
-
 /* made if it is not there */
 
 static ngx_int_t
 ngx_http_urlstore_dir_open(ngx_http_urlstore_zone_t *zone)
 {
+    uid_t                     uid;
+    gid_t                     gid;
     ngx_log_t                *log;
     ngx_uint_t                made;
+    us_disk_error_t           e;
     ngx_http_urlstore_dir_t  *dir;
 
     log = zone->shm_zone->shm.log;
@@ -669,9 +569,27 @@ ngx_http_urlstore_dir_open(ngx_http_urlstore_zone_t *zone)
         return NGX_ERROR;
     }
 
-    if (!zone->conf.lookup && ngx_http_urlstore_dir_own(zone, made) != NGX_OK)
-    {
+    if (zone->conf.lookup) {
+        return ngx_http_urlstore_dir_check(zone, dir->dirfd);
+    }
+
+    if (!made && ngx_http_urlstore_dir_usable(zone, dir->dirfd) != NGX_OK) {
         return NGX_ERROR;
+    }
+
+    dir->lock = openat(dir->dirfd, US_DIR_LOCK,
+                       O_RDWR|O_CREAT|O_NOFOLLOW|O_CLOEXEC, 0600);
+
+    if (dir->lock == -1) {
+        ngx_log_error(NGX_LOG_EMERG, log, ngx_errno,
+                      "opening \"%V/%s\" failed", &zone->path, US_DIR_LOCK);
+        return NGX_ERROR;
+    }
+
+    if (ngx_http_urlstore_dir_user(zone, &uid, &gid)
+        && us_dir_give(dir->dirfd, made, uid, &e) == -1)
+    {
+        return ngx_http_urlstore_dir_refuse(zone, &e);
     }
 
     return ngx_http_urlstore_dir_check(zone, dir->dirfd);

@@ -217,8 +217,8 @@ ngx_int_t ngx_http_urlstore_zone_options(ngx_conf_t *cf,
     ngx_http_urlstore_zone_t *zone, ngx_http_urlstore_option_t *options);
 ngx_int_t ngx_http_urlstore_path_free(ngx_conf_t *cf,
     ngx_http_urlstore_zone_t *zone);
-ngx_int_t ngx_http_urlstore_zone_resized(ngx_conf_t *cf, ngx_str_t *name,
-    size_t size);
+ngx_int_t ngx_http_urlstore_zone_resized(ngx_conf_t *cf,
+    ngx_http_urlstore_zone_t *zone, size_t size);
 char *ngx_http_urlstore_zone_add(ngx_conf_t *cf,
     ngx_http_urlstore_zone_t *zone, size_t size, ngx_shm_zone_init_pt init);
 
