@@ -63,7 +63,7 @@ ngx_http_urlstore_set_batch(ngx_http_urlstore_ctx_t *ctx)
 
         /* its client may mean what DELETE /mark/NAME does */
 
-        return r->headers_in.content_length_n > 0 || r->headers_in.chunked
+        return ctx->has_body
                ? ngx_http_urlstore_problem(ctx, NGX_HTTP_BAD_REQUEST, NULL,
                                            "a DELETE of a set has no body; "
                                            "POST with remove=1 takes out what "
@@ -207,63 +207,16 @@ ngx_http_urlstore_batch_create(ngx_http_urlstore_ctx_t *ctx,
 /* NGX_DECLINED: go on; else the reply has been sent */
 
 static ngx_int_t
-ngx_http_urlstore_batch_claims(ngx_http_urlstore_batch_t *batch)
-{
-    ngx_int_t   rc;
-    ngx_uint_t  times;
-
-    if (batch->action == NGX_HTTP_URLSTORE_SET
-        || batch->action == NGX_HTTP_URLSTORE_ERASE)
-    {
-        return NGX_DECLINED;
-    }
-
-    if (batch->action == NGX_HTTP_URLSTORE_CLAIM) {
-        return ngx_http_urlstore_claim_time(batch->ctx, batch->clear,
-                                            &batch->at_time);
-    }
-
-    times = 0;
-
-    rc = ngx_http_urlstore_older(batch->ctx, &batch->older);
-
-    if (rc == NGX_DECLINED) {
-        rc = ngx_http_urlstore_times(batch->ctx, &times);
-    }
-
-    if (rc != NGX_DECLINED) {
-        return rc;
-    }
-
-    if (batch->answers.set && (batch->older || times)) {
-        return ngx_http_urlstore_bad(batch->ctx, "the query has \"set\" and "
-                                     "\"%s\"; one of them is allowed",
-                                     batch->older ? "older" : "times");
-    }
-
-    batch->answers.older = (batch->older != 0);
-    batch->answers.times = times;
-
-    /* a claim may be newer than its id */
-
-    if (batch->older || times) {
-        batch->ctx->tops = 0;
-    }
-
-    return NGX_DECLINED;
-}
-
-
-/* NGX_DECLINED: go on; else the reply has been sent */
-
-static ngx_int_t
 ngx_http_urlstore_batch_options(ngx_http_urlstore_batch_t *batch)
 {
-    ngx_int_t            rc;
-    ngx_str_t            value;
-    ngx_http_request_t  *r;
+    ngx_int_t                 rc;
+    ngx_str_t                 value;
+    ngx_uint_t                times;
+    ngx_http_request_t       *r;
+    ngx_http_urlstore_ctx_t  *ctx;
 
-    r = batch->ctx->r;
+    ctx = batch->ctx;
+    r = ctx->r;
 
     /* the number of an erasure is part of it */
 
@@ -277,34 +230,63 @@ ngx_http_urlstore_batch_options(ngx_http_urlstore_batch_t *batch)
     batch->answers.summary |= ngx_http_urlstore_flag(r, "summary");
     batch->answers.sites = ngx_http_urlstore_flag(r, "sites");
     batch->answers.unseen_sites = batch->answers.sites
-                                  && batch->ctx->tagged;
-    batch->answers.same = batch->ctx->tagged
+                                  && ctx->tagged;
+    batch->answers.same = ctx->tagged
                           && ngx_http_urlstore_flag(r, "same");
 
     batch->answers.stored = ngx_http_urlstore_flag(r, "stored");
 
     if (batch->answers.stored && !batch->answers.set) {
-        return ngx_http_urlstore_bad(batch->ctx, "\"stored\" is not allowed "
+        return ngx_http_urlstore_bad(ctx, "\"stored\" is not allowed "
                                      "without \"set\": the status says it");
     }
 
     if (batch->answers.sites) {
-        rc = ngx_http_urlstore_shard_sites(batch->ctx, "sites");
+        rc = ngx_http_urlstore_shard_sites(ctx, "sites");
 
         if (rc != NGX_DECLINED) {
             return rc;
         }
     }
 
-    rc = ngx_http_urlstore_batch_claims(batch);
+    rc = NGX_DECLINED;
+
+    if (batch->action == NGX_HTTP_URLSTORE_CLAIM) {
+        rc = ngx_http_urlstore_claim_time(ctx, batch->clear, &batch->at_time);
+
+    } else if (!ngx_http_urlstore_of_ids(batch->action)) {
+        times = 0;
+
+        rc = ngx_http_urlstore_older(ctx, &batch->older);
+
+        if (rc == NGX_DECLINED) {
+            rc = ngx_http_urlstore_times(ctx, &times);
+        }
+
+        batch->answers.older = (batch->older != 0);
+        batch->answers.times = times;
+    }
 
     if (rc != NGX_DECLINED) {
         return rc;
     }
 
-    if (ngx_http_urlstore_arg(batch->ctx, "only", &value)) {
+    if (batch->answers.older || batch->answers.times) {
+
+        if (batch->answers.set) {
+            return ngx_http_urlstore_bad(ctx, "the query has \"set\" and "
+                                         "\"%s\"; one of them is allowed",
+                                         batch->older ? "older" : "times");
+        }
+
+        /* a claim may be newer than its id */
+
+        ctx->tops = 0;
+    }
+
+    if (ngx_http_urlstore_arg(ctx, "only", &value)) {
         if (value.len != 3 || ngx_strncmp(value.data, "new", 3) != 0) {
-            return ngx_http_urlstore_bad(batch->ctx, "unknown \"only\" value "
+            return ngx_http_urlstore_bad(ctx, "unknown \"only\" value "
                                          "\"%*s\"; use new",
                                          ngx_min(value.len, 100), value.data);
         }
@@ -312,10 +294,10 @@ ngx_http_urlstore_batch_options(ngx_http_urlstore_batch_t *batch)
         batch->answers.only_new = 1;
     }
 
-    if (ngx_http_urlstore_arg(batch->ctx, "base", &value)) {
+    if (ngx_http_urlstore_arg(ctx, "base", &value)) {
         batch->has_base = 1;
-        batch->base = us_base_create(batch->ctx->zone->norm,
-                                     batch->ctx->zone->ws,
+        batch->base = us_base_create(ctx->zone->norm,
+                                     ctx->zone->ws,
                                      ngx_http_urlstore_str(&value),
                                      &batch->base_verdict);
     }
@@ -378,14 +360,10 @@ ngx_http_urlstore_batch_read(ngx_http_urlstore_batch_t *batch)
 static ngx_int_t
 ngx_http_urlstore_batch_room(ngx_http_urlstore_batch_t *batch)
 {
-    ngx_int_t  rc;
-
-    rc = ngx_http_urlstore_room_when(batch->ctx,
-                                     batch->query ? ngx_http_urlstore_batch_run
+    if (us_life_writable(&batch->ctx->zone->life, NULL)) {
+        return ngx_http_urlstore_room_when(batch->ctx, batch->query
+                                                ? ngx_http_urlstore_batch_run
                                                 : ngx_http_urlstore_body_run);
-
-    if (rc != NGX_DECLINED) {
-        return rc;
     }
 
     batch->end = ngx_http_urlstore_fault(batch->ctx,
@@ -456,11 +434,7 @@ ngx_http_urlstore_batch_query(ngx_http_urlstore_batch_t *batch,
 
     r = batch->ctx->r;
 
-    /* a subrequest, such as that of auth_request, has the main one's headers */
-
-    if (r == r->main
-        && (r->headers_in.content_length_n > 0 || r->headers_in.chunked))
-    {
+    if (batch->ctx->has_body) {
         return ngx_http_urlstore_bad(batch->ctx, "the request has a \"url\" in "
                                      "the query and a body; one of them is "
                                      "allowed");
@@ -501,7 +475,7 @@ ngx_http_urlstore_batch(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_action_t action, ngx_uint_t clear)
 {
     ngx_int_t                   rc;
-    ngx_str_t                   url;
+    ngx_str_t                   url, id;
     ngx_http_request_t         *r;
     ngx_http_urlstore_batch_t  *batch;
 
@@ -532,23 +506,18 @@ ngx_http_urlstore_batch(ngx_http_urlstore_ctx_t *ctx,
         return ngx_http_urlstore_batch_query(batch, &ctx->tail);
     }
 
-    if (ngx_http_urlstore_of_ids(action)
-        && ngx_http_urlstore_arg(ctx, "id", &url)
-        && ngx_http_urlstore_arg(ctx, "url", &url))
-    {
-        return ngx_http_urlstore_bad(ctx, "the query has \"url\" and \"id\"; "
-                                     "one of them is allowed");
-    }
+    batch->query_id = ngx_http_urlstore_of_ids(action)
+                      && ngx_http_urlstore_arg(ctx, "id", &id);
 
     if (ngx_http_urlstore_arg(ctx, "url", &url)) {
-        return ngx_http_urlstore_batch_query(batch, &url);
+        return batch->query_id
+               ? ngx_http_urlstore_bad(ctx, "the query has \"url\" and \"id\"; "
+                                       "one of them is allowed")
+               : ngx_http_urlstore_batch_query(batch, &url);
     }
 
-    if (ngx_http_urlstore_of_ids(action)
-        && ngx_http_urlstore_arg(ctx, "id", &url))
-    {
-        batch->query_id = 1;
-        return ngx_http_urlstore_batch_query(batch, &url);
+    if (batch->query_id) {
+        return ngx_http_urlstore_batch_query(batch, &id);
     }
 
     if (r->method & (NGX_HTTP_GET|NGX_HTTP_HEAD)) {

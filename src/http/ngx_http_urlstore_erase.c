@@ -350,40 +350,13 @@ ngx_http_urlstore_erase_create(ngx_http_urlstore_ctx_t *ctx)
 }
 
 
-/* waits for the sweep, or not any longer; NGX_OK: it is over, or NGX_AGAIN */
-
-static ngx_int_t
-ngx_http_urlstore_erase_swept(ngx_http_urlstore_ctx_t *ctx,
-    ngx_http_urlstore_erase_t *erase)
-{
-    us_erasure_info_t  e;
-
-    (void) us_store_erasure(ctx->zone->store, erase->number, &e);
-
-    if (!erase->sweeps) {
-        erase->sweeps = 1;
-        erase->since = ngx_http_urlstore_now();
-    }
-
-    if (e.state != US_ERASURE_DELETING
-        || ngx_http_urlstore_now() - erase->since
-           > NGX_HTTP_URLSTORE_SWEEP_WAIT)
-    {
-        return NGX_OK;
-    }
-
-    ngx_http_urlstore_sweep(ctx->zone);
-
-    return NGX_AGAIN;
-}
-
-
 /* begins the erasure, and goes on with it as often as it has waited */
 
 static ngx_int_t
 ngx_http_urlstore_erase_run(ngx_http_urlstore_ctx_t *ctx)
 {
     ngx_int_t                   rc;
+    us_erasure_info_t           e;
     ngx_http_urlstore_erase_t  *erase;
 
     erase = ctx->data;
@@ -408,16 +381,31 @@ ngx_http_urlstore_erase_run(ngx_http_urlstore_ctx_t *ctx)
         erase->listed = (rc == NGX_OK);
     }
 
-    if (rc == NGX_OK) {
-        rc = erase->site.len ? ngx_http_urlstore_erase_swept(ctx, erase)
-             : ngx_http_urlstore_erasure_end(ctx, erase->number);
+    if (rc == NGX_OK && erase->site.len == 0) {
+        rc = ngx_http_urlstore_erasure_end(ctx, erase->number);
+
+    } else if (rc == NGX_OK) {
+
+        /* waits for the sweep, or not any longer */
+
+        if (!erase->sweeps) {
+            erase->sweeps = 1;
+            erase->since = ngx_http_urlstore_now();
+        }
+
+        (void) us_store_erasure(ctx->zone->store, erase->number, &e);
+
+        if (e.state == US_ERASURE_DELETING
+            && ngx_http_urlstore_now() - erase->since
+               <= NGX_HTTP_URLSTORE_SWEEP_WAIT)
+        {
+            ngx_http_urlstore_sweep(ctx->zone);
+            rc = NGX_BUSY;
+        }
     }
 
-    if (rc == NGX_BUSY || rc == NGX_AGAIN) {
-        rc = ngx_http_urlstore_room_when(ctx, ngx_http_urlstore_erase_run);
-
-        return rc == NGX_DECLINED
-               ? ngx_http_urlstore_unready(ctx, NULL) : rc;
+    if (rc == NGX_BUSY) {
+        return ngx_http_urlstore_room_when(ctx, ngx_http_urlstore_erase_run);
     }
 
     if (rc == NGX_HTTP_SERVICE_UNAVAILABLE) {

@@ -51,35 +51,19 @@ ngx_http_urlstore_erasure_lift(ngx_http_urlstore_ctx_t *ctx)
     status = us_store_erasure_lift(zone->store, ctx->id, &lsn);
     ctx->lsn = ngx_max(ctx->lsn, lsn);
 
-    switch (status) {
-
-    case US_OK:
-
-        if (e.state != US_ERASURE_LIFTED) {
-            ngx_http_urlstore_erasure_log(zone, ctx->id, "lifted");
-        }
-
-        ctx->wrote = 1;
-        ctx->processed = 1;
-        ctx->status = NGX_HTTP_NO_CONTENT;
-
-        return ngx_http_urlstore_reply_when(ctx, ngx_http_urlstore_send);
-
-    case US_BUSY:
-        rc = ngx_http_urlstore_room_when(ctx, ngx_http_urlstore_erasure_lift);
-
-        return rc == NGX_DECLINED
-               ? ngx_http_urlstore_unready(ctx, NULL) : rc;
-
-    case US_FENCED:
-        return ngx_http_urlstore_unready(ctx, NULL);
-
-    default: /* US_UNKNOWN */
-        ctx->negative = 1;
-
-        return ngx_http_urlstore_reply_when(ctx,
-                                           ngx_http_urlstore_erasure_missing);
+    if (status == US_OK && e.state != US_ERASURE_LIFTED) {
+        ngx_http_urlstore_erasure_log(zone, ctx->id, "lifted");
     }
+
+    rc = ngx_http_urlstore_changed(ctx, status, ngx_http_urlstore_erasure_lift);
+
+    if (rc != NGX_DECLINED) {
+        return rc;
+    }
+
+    ctx->negative = 1;
+
+    return ngx_http_urlstore_reply_when(ctx, ngx_http_urlstore_erasure_missing);
 }
 
 
@@ -89,7 +73,6 @@ static ngx_int_t
 ngx_http_urlstore_erasure_one(ngx_http_urlstore_ctx_t *ctx)
 {
     uint64_t    number;
-    ngx_int_t   rc;
     us_id_rc_t  known;
 
     known = us_id_parse(ngx_http_urlstore_str(&ctx->tail), &number);
@@ -100,12 +83,6 @@ ngx_http_urlstore_erasure_one(ngx_http_urlstore_ctx_t *ctx)
                                      "leading zero, is expected",
                                      ngx_min(ctx->tail.len, 40),
                                      ctx->tail.data);
-    }
-
-    rc = ngx_http_discard_request_body(ctx->r);
-
-    if (rc != NGX_OK) {
-        return rc;
     }
 
     /* no erasure has so great a number */
@@ -219,12 +196,6 @@ ngx_http_urlstore_erasures(ngx_http_urlstore_ctx_t *ctx)
         return rc;
     }
 
-    rc = ngx_http_discard_request_body(ctx->r);
-
-    if (rc != NGX_OK) {
-        return rc;
-    }
-
     ngx_http_urlstore_accept(ctx, US_FORMAT_JSON);
 
     list->last = us_store_erasures(ctx->zone->store);
@@ -236,23 +207,28 @@ ngx_http_urlstore_erasures(ngx_http_urlstore_ctx_t *ctx)
 }
 
 
-static ngx_int_t
-ngx_http_urlstore_erasures_site(ngx_http_urlstore_ctx_t *ctx, us_str_t *key)
+ngx_int_t
+ngx_http_urlstore_erase_args(ngx_http_urlstore_ctx_t *ctx, us_str_t *key)
 {
-    int                  merge;
-    ngx_int_t            rc;
-    ngx_str_t            site, other;
-    ngx_uint_t           i;
-    ngx_http_request_t  *r;
+    int         merge;
+    ngx_int_t   rc;
+    ngx_str_t   site, other;
+    ngx_uint_t  i;
 
     static const char *const  others[] = {
         "url", "id", "base", "brief", "summary"
     };
 
-    r = ctx->r;
+    key->len = 0;
 
-    if (!ngx_http_urlstore_arg(ctx, "site", &site)) {
-        return NGX_DECLINED;
+    rc = ngx_http_urlstore_args(ctx, "url id base brief summary site reason");
+
+    if (rc == NGX_DECLINED) {
+        rc = ngx_http_urlstore_erase_reason(ctx);
+    }
+
+    if (rc != NGX_DECLINED || !ngx_http_urlstore_arg(ctx, "site", &site)) {
+        return rc;
     }
 
     for (i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
@@ -263,48 +239,16 @@ ngx_http_urlstore_erasures_site(ngx_http_urlstore_ctx_t *ctx, us_str_t *key)
         }
     }
 
-    if (r->headers_in.content_length_n > 0 || r->headers_in.chunked) {
+    if (ctx->has_body) {
         return ngx_http_urlstore_bad(ctx, "the request has a \"site\" in the "
                                      "query and a body; one of them is "
                                      "allowed");
     }
 
-    rc = ngx_http_discard_request_body(r);
+    rc = ngx_http_discard_request_body(ctx->r);
 
-    if (rc != NGX_OK) {
-        return rc;
-    }
-
-    rc = ngx_http_urlstore_site_key(ctx, &site, key, &merge);
-
-    if (rc == NGX_ERROR) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    if (rc != NGX_OK) {
-        return ngx_http_urlstore_bad(ctx, "invalid \"site\" \"%*s\"; "
-                                     "HOST[:PORT] is expected",
-                                     ngx_min(site.len, 100), site.data);
-    }
-
-    return NGX_DECLINED;
-}
-
-
-ngx_int_t
-ngx_http_urlstore_erase_args(ngx_http_urlstore_ctx_t *ctx, us_str_t *site)
-{
-    ngx_int_t  rc;
-
-    site->len = 0;
-
-    rc = ngx_http_urlstore_args(ctx, "url id base brief summary site reason");
-
-    if (rc == NGX_DECLINED) {
-        rc = ngx_http_urlstore_erase_reason(ctx);
-    }
-
-    return rc == NGX_DECLINED ? ngx_http_urlstore_erasures_site(ctx, site) : rc;
+    return rc == NGX_OK ? ngx_http_urlstore_site_key(ctx, &site, key, &merge)
+                        : rc;
 }
 
 

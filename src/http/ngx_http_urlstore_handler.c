@@ -192,52 +192,10 @@ const ngx_http_urlstore_kind_t  ngx_http_urlstore_store_kind = {
 
 
 /*
- * What follows the location in the URI; in a location by a regular expression,
- * the last segment.  NGX_DECLINED: "location /store" got /storehouse, or
- * /store/.
+ * The endpoint is what follows the location in the URI; in a location by a
+ * regular expression, the last segment.  NULL: there is none, or "location
+ * /store" got /storehouse, or /store/.
  */
-
-static ngx_int_t
-ngx_http_urlstore_rest(ngx_http_request_t *r, ngx_str_t *rest)
-{
-    u_char                        *p, *last;
-    ngx_str_t                     *name;
-    ngx_http_urlstore_loc_conf_t  *ulcf;
-
-    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
-    name = &ulcf->name;
-
-    last = r->uri.data + r->uri.len;
-
-    if (ulcf->regex) {
-        for (p = last; p > r->uri.data && p[-1] != '/'; p--) { /* void */ }
-
-        rest->data = p;
-        rest->len = last - p;
-
-        return rest->len ? NGX_OK : NGX_DECLINED;
-    }
-
-    p = r->uri.data + ngx_min(name->len, r->uri.len);
-
-    if (p < last && (name->len == 0 || name->data[name->len - 1] != '/')) {
-
-        /*
-         * The page's links are relative: it is sent from /store to /store/,
-         * which is the only path with a slash too many.
-         */
-
-        if (*p++ != '/' || (p == last && ulcf->endpoint)) {
-            return NGX_DECLINED;
-        }
-    }
-
-    rest->data = p;
-    rest->len = last - p;
-
-    return NGX_OK;
-}
-
 
 static const ngx_http_urlstore_endpoint_t *
 ngx_http_urlstore_find(ngx_http_request_t *r, ngx_str_t *tail)
@@ -249,29 +207,50 @@ ngx_http_urlstore_find(ngx_http_request_t *r, ngx_str_t *tail)
 
     ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
 
-    if (ngx_http_urlstore_rest(r, tail) != NGX_OK) {
-        return NULL;
-    }
+    name = ulcf->name;
+    last = r->uri.data + r->uri.len;
 
-    if (ulcf->endpoint) {
-        ep = ulcf->endpoint;
+    if (ulcf->regex) {
+        for (p = last; p > r->uri.data && p[-1] != '/'; p--) { /* void */ }
+
+        if (p == last) {
+            return NULL;
+        }
 
     } else {
-        last = tail->data + tail->len;
-        p = ngx_strlchr(tail->data, last, '/');
+        p = r->uri.data + ngx_min(name.len, r->uri.len);
 
-        name.data = tail->data;
-        name.len = (p ? p : last) - tail->data;
+        if (p < last && (name.len == 0 || name.data[name.len - 1] != '/')) {
+
+            /*
+             * The page's links are relative: it is sent from /store to /store/,
+             * which is the only path with a slash too many.
+             */
+
+            if (*p++ != '/' || (p == last && ulcf->endpoint)) {
+                return NULL;
+            }
+        }
+    }
+
+    ep = ulcf->endpoint;
+
+    if (ep == NULL) {
+        name.data = p;
+        p = ngx_strlchr(p, last, '/');
+        name.len = (p ? p : last) - name.data;
 
         ep = ngx_http_urlstore_endpoint(&name);
 
-        tail->data += name.len + (p ? 1 : 0);
-        tail->len = last - tail->data;
+        p = p ? p + 1 : last;
 
-        if (p && tail->len == 0) {
+        if (p == last && name.data + name.len < last) {
             return NULL;
         }
     }
+
+    tail->data = p;
+    tail->len = last - p;
 
     /* of a regular expression, the last segment may be the endpoint's name */
 
@@ -279,11 +258,7 @@ ngx_http_urlstore_find(ngx_http_request_t *r, ngx_str_t *tail)
         tail->len = 0;
     }
 
-    if (ep && !ep->tail && tail->len) {
-        return NULL;
-    }
-
-    return ep;
+    return ep && !ep->tail && tail->len ? NULL : ep;
 }
 
 
@@ -421,7 +396,10 @@ ngx_http_urlstore_handler(ngx_http_request_t *r)
         }
     }
 
-    if (!((ep->methods | ep->tail) & NGX_HTTP_POST)) {
+    ctx->has_body = (r == r->main && (r->headers_in.content_length_n > 0
+                                      || r->headers_in.chunked));
+
+    if (r->method != NGX_HTTP_POST && !(ep->flags & OF_MARK)) {
 
         /* it reads no body */
 
@@ -466,42 +444,15 @@ ngx_http_urlstore_endpoint(ngx_str_t *name)
 }
 
 
-/* the server remembers it, for errors before a location is known */
-
-static ngx_int_t
-ngx_http_urlstore_ours(ngx_conf_t *cf, ngx_str_t *name)
-{
-    ngx_str_t                     *s;
-    ngx_http_core_srv_conf_t      *cscf;
-    ngx_http_urlstore_loc_conf_t  *ulcf;
-
-    cscf = ngx_http_conf_get_module_srv_conf(cf, ngx_http_core_module);
-    ulcf = cscf->ctx->loc_conf[ngx_http_urlstore_module.ctx_index];
-
-    if (ulcf->ours == NULL) {
-        ulcf->ours = ngx_array_create(cf->pool, 4, sizeof(ngx_str_t));
-        if (ulcf->ours == NULL) {
-            return NGX_ERROR;
-        }
-    }
-
-    s = ngx_array_push(ulcf->ours);
-    if (s == NULL) {
-        return NGX_ERROR;
-    }
-
-    *s = *name;
-
-    return NGX_OK;
-}
-
-
 /* whether the location can have what it is to have; all, or one endpoint */
 
 char *
 ngx_http_urlstore_location(ngx_conf_t *cf, ngx_http_urlstore_loc_conf_t *ulcf)
 {
-    ngx_http_core_loc_conf_t  *clcf;
+    ngx_str_t                     *name;
+    ngx_http_core_srv_conf_t      *cscf;
+    ngx_http_core_loc_conf_t      *clcf;
+    ngx_http_urlstore_loc_conf_t  *server;
 
     clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
 
@@ -511,8 +462,23 @@ ngx_http_urlstore_location(ngx_conf_t *cf, ngx_http_urlstore_loc_conf_t *ulcf)
     ulcf->regex = (clcf->regex != NULL);
 #endif
 
-    if (!ulcf->regex && ngx_http_urlstore_ours(cf, &ulcf->name) != NGX_OK) {
-        return NGX_CONF_ERROR;
+    if (!ulcf->regex) {
+
+        /* the server remembers it, for errors before a location is known */
+
+        cscf = ngx_http_conf_get_module_srv_conf(cf, ngx_http_core_module);
+        server = cscf->ctx->loc_conf[ngx_http_urlstore_module.ctx_index];
+
+        if (server->ours == NULL) {
+            server->ours = ngx_array_create(cf->pool, 4, sizeof(ngx_str_t));
+        }
+
+        name = server->ours ? ngx_array_push(server->ours) : NULL;
+        if (name == NULL) {
+            return NGX_CONF_ERROR;
+        }
+
+        *name = ulcf->name;
     }
 
     if (ulcf->endpoint == NULL) {

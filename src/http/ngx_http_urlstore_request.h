@@ -247,6 +247,7 @@ struct ngx_http_urlstore_ctx_s {
     unsigned                        negative:1;   /* it says unseen/unknown */
     unsigned                        absent:1;     /* the same, or deleted */
     unsigned                        tops:1;       /* top is kept */
+    unsigned                        has_body:1;   /* of its own */
     uint64_t                        top;          /* its ids are below */
     us_life_view_t                  view;         /* of the data, at first */
     ngx_uint_t                      processed;    /* items, so far */
@@ -512,12 +513,9 @@ ngx_int_t ngx_http_urlstore_one_url(ngx_http_urlstore_ctx_t *ctx,
 
 /* ngx_http_urlstore_urls.c */
 
+/* the site that a client names, by ctx->tail or site=; NGX_DECLINED: go on */
 ngx_int_t ngx_http_urlstore_site_key(ngx_http_urlstore_ctx_t *ctx,
     ngx_str_t *host, us_str_t *key, int *merge);
-
-/* the site that the path names; NGX_DECLINED: go on */
-ngx_int_t ngx_http_urlstore_site_named(ngx_http_urlstore_ctx_t *ctx,
-    us_str_t *key, int *merge);
 
 /* the replies: 404; the prefix, which has ctx->id, or NULL if there is none */
 ngx_int_t ngx_http_urlstore_site_missing(ngx_http_urlstore_ctx_t *ctx);
@@ -692,11 +690,19 @@ ngx_int_t ngx_http_urlstore_reply_when(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_handler_pt handler);
 
 /*
- * Calls handler once the journal's ring has room again.  NGX_DECLINED: the
- * disk refuses, nothing is waited for.
+ * Calls handler once the journal's ring has room again; 503 if the disk
+ * refuses.
  */
 ngx_int_t ngx_http_urlstore_room_when(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_handler_pt handler);
+
+/*
+ * Of a request that changes one thing, by what the store has done: 204, or
+ * handler is called again when there is room.  NGX_DECLINED: it is for the
+ * caller to reply.
+ */
+ngx_int_t ngx_http_urlstore_changed(ngx_http_urlstore_ctx_t *ctx,
+    us_store_status_t status, ngx_http_urlstore_handler_pt handler);
 
 /* calls handler at the next turn of the event loop: others first */
 ngx_int_t ngx_http_urlstore_turn_when(ngx_http_urlstore_ctx_t *ctx,

@@ -39,82 +39,20 @@ typedef struct {
 
 
 /*
- * An id on disk keeps its URL, but for a DELETE: caches may keep the answer.
- * The ETag changes with the store and its epoch; JSON and text differ.
+ * ctx->url is the URL of the id.  An id on disk keeps its URL, but for a
+ * DELETE: caches may keep the answer.  The ETag changes with the store and its
+ * epoch; JSON and text differ.
  */
-
-static void
-ngx_http_urlstore_url_cache(ngx_http_urlstore_ctx_t *ctx, uint64_t id)
-{
-    u_char    *p;
-    ngx_str_t  value;
-
-    p = ngx_pnalloc(ctx->r->pool, 32 + 3 * NGX_INT64_LEN);
-    if (p == NULL) {
-        ctx->no_memory = 1;
-        return;
-    }
-
-    value.data = p;
-    *p++ = '"';
-
-    p = ngx_hex_dump(p, ctx->zone->conf.uuid, 16);
-    p = ngx_sprintf(p, "-%xL-%xL%s\"", ctx->zone->conf.epoch, id,
-                    ctx->format == US_FORMAT_TEXT ? "" : "-j");
-
-    value.len = p - value.data;
-
-    ngx_http_urlstore_etag(ctx, &value);
-    ngx_http_urlstore_cache_control(ctx, id <
-                                     us_life_durable_ids(&ctx->zone->life));
-}
-
-
-/* a canonical URL is ASCII without control bytes: make sure all the same */
-
-static ngx_int_t
-ngx_http_urlstore_url_redirect(ngx_http_urlstore_ctx_t *ctx)
-{
-    size_t      i;
-    u_char     *p;
-    ngx_str_t  *url, value;
-
-    url = &ctx->url;
-
-    value.data = ngx_pnalloc(ctx->r->pool, url->len * 3);
-    if (value.data == NULL) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    p = value.data;
-
-    for (i = 0; i < url->len; i++) {
-        if (url->data[i] <= 0x20 || url->data[i] >= 0x7f) {
-            p = ngx_sprintf(p, "%%%02XD", (int) url->data[i]);
-
-        } else {
-            *p++ = url->data[i];
-        }
-    }
-
-    value.len = p - value.data;
-
-    ngx_http_urlstore_header(ctx, "Location", &value);
-
-    ctx->status = NGX_HTTP_MOVED_TEMPORARILY;
-    ngx_http_urlstore_type(ctx, US_FORMAT_TEXT);
-
-    return ngx_http_urlstore_reply_when(ctx, ngx_http_urlstore_send);
-}
-
-
-/* ctx->url is the URL of the id */
 
 static ngx_int_t
 ngx_http_urlstore_url_found(ngx_http_urlstore_ctx_t *ctx, uint64_t id)
 {
+    size_t               i;
+    u_char              *p;
     us_str_t             url;
     us_list_t            list;
+    ngx_str_t            value;
+    ngx_uint_t           redirects;
     ngx_http_request_t  *r;
 
     r = ctx->r;
@@ -126,6 +64,19 @@ ngx_http_urlstore_url_found(ngx_http_urlstore_ctx_t *ctx, uint64_t id)
     ngx_memzero(&list, sizeof(us_list_t));
     list.times = ngx_http_urlstore_flag(r, "times");
 
+    redirects = ngx_http_urlstore_flag(r, "redirect");
+
+    p = ngx_pnalloc(r->pool, 32 + 3 * NGX_INT64_LEN
+                             + (redirects ? url.len * 3 : 0));
+
+    if (p == NULL
+        || ngx_http_urlstore_out_init(&ctx->out, r->pool,
+                                      us_json_quoted_max(url.len) + 128)
+           != NGX_OK)
+    {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
     if (list.times) {
 
         /* the time changes, and may be newer than the id */
@@ -135,21 +86,41 @@ ngx_http_urlstore_url_found(ngx_http_urlstore_ctx_t *ctx, uint64_t id)
         ctx->tops = 0;
 
     } else {
-        ngx_http_urlstore_url_cache(ctx, id);
+        value.data = p;
+        *p++ = '"';
+
+        p = ngx_hex_dump(p, ctx->zone->conf.uuid, 16);
+        p = ngx_sprintf(p, "-%xL-%xL%s\"", ctx->zone->conf.epoch, id,
+                        ctx->format == US_FORMAT_TEXT ? "" : "-j");
+
+        value.len = p - value.data;
+
+        ngx_http_urlstore_etag(ctx, &value);
+        ngx_http_urlstore_cache_control(ctx, id <
+                                     us_life_durable_ids(&ctx->zone->life));
     }
 
-    if (ngx_http_urlstore_out_init(&ctx->out, r->pool,
-                                   us_json_quoted_max(url.len) + 128)
-        != NGX_OK)
-    {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
+    if (redirects) {
+        value.data = p;
 
-    if (ngx_http_urlstore_flag(r, "redirect")) {
-        return ngx_http_urlstore_url_redirect(ctx);
-    }
+        /* a canonical URL is ASCII without control bytes: make sure */
 
-    if (ctx->format == US_FORMAT_TEXT) {
+        for (i = 0; i < url.len; i++) {
+            if (url.data[i] <= 0x20 || url.data[i] >= 0x7f) {
+                p = ngx_sprintf(p, "%%%02XD", (int) url.data[i]);
+
+            } else {
+                *p++ = url.data[i];
+            }
+        }
+
+        value.len = p - value.data;
+        ngx_http_urlstore_header(ctx, "Location", &value);
+
+        ctx->status = NGX_HTTP_MOVED_TEMPORARILY;
+        ngx_http_urlstore_type(ctx, US_FORMAT_TEXT);
+
+    } else if (ctx->format == US_FORMAT_TEXT) {
         ctx->out.pos = us_put_str(ctx->out.pos, url);
 
         ctx->out.pos = us_list_claimed(ctx->out.pos, &list);
@@ -265,111 +236,40 @@ ngx_http_urlstore_url_delete(ngx_http_urlstore_ctx_t *ctx)
 
     us_life_deleted(&ctx->zone->life, status == US_OK ? ctx->lsn : 0);
 
-    switch (status) {
+    rc = ngx_http_urlstore_changed(ctx, status, ngx_http_urlstore_url_delete);
 
-    case US_OK:
-        ctx->wrote = 1;
-        ctx->processed = 1;
-        ctx->status = NGX_HTTP_NO_CONTENT;
+    if (rc != NGX_DECLINED) {
+        return rc;
+    }
 
-        return ngx_http_urlstore_reply_when(ctx, ngx_http_urlstore_send);
-
-    case US_BUSY:
-        rc = ngx_http_urlstore_room_when(ctx, ngx_http_urlstore_url_delete);
-
-        return rc == NGX_DECLINED
-               ? ngx_http_urlstore_unready(ctx, NULL) : rc;
-
-    case US_FENCED:
-        return ngx_http_urlstore_unready(ctx, NULL);
-
-    case US_FULL:
+    if (status == US_FULL) {
         return ngx_http_urlstore_problem(ctx, NGX_HTTP_INSUFFICIENT_STORAGE,
                                          NULL, "the zone is full, it cannot "
                                          "note that the URL is deleted");
-
-    default: /* US_UNKNOWN */
-        ctx->lsn = us_store_published(ctx->zone->store);
-        ctx->negative = 1;
-
-        return ngx_http_urlstore_reply_when(ctx, ngx_http_urlstore_url_missing);
     }
+
+    ctx->lsn = us_store_published(ctx->zone->store);
+    ctx->negative = 1;
+
+    return ngx_http_urlstore_reply_when(ctx, ngx_http_urlstore_url_missing);
 }
 
 
-static ngx_int_t
-ngx_http_urlstore_ids_one(ngx_http_urlstore_ctx_t *ctx,
-    ngx_http_urlstore_out_t *out, us_str_t text)
-{
-    size_t                    len;
-    uint64_t                  id;
-    us_store_status_t         status;
-    ngx_http_urlstore_ids_t  *ids;
-    u_char                    buf[US_URL_MAX + 8];
-
-    if (ngx_http_urlstore_out_room(out, US_LIST_LINE) != NGX_OK) {
-        return NGX_ERROR;
-    }
-
-    status = US_UNKNOWN;
-    len = 0;
-
-    switch (ngx_http_urlstore_id_parse(ctx->zone, text, &id)) {
-
-    case US_ID_OK:
-        status = us_store_get(ctx->zone->store, id, buf, &len);
-        break;
-
-    case US_ID_MOVED:
-        status = US_MOVED;
-        break;
-
-    default:
-        break;
-    }
-
-    ids = ctx->data;
-
-    if (ids->partial
-        && (status == US_UNKNOWN
-            || (status != US_MOVED
-                && id >= us_life_ids(&ctx->zone->life))))
-    {
-        status = US_MOVED;
-    }
-
-    if (status == US_OK && ids->list.times) {
-        ids->list.claimed = us_store_claimed(ctx->zone->store, id);
-    }
-
-    /* a claim may be newer than its id */
-
-    ctx->tops = !ids->list.times;
-
-    if (status == US_UNKNOWN) {
-        ctx->negative = 1;
-        ctx->absent = 1;
-
-    } else if (status != US_MOVED) {
-        ctx->absent |= (status == US_DELETED);
-        ctx->top = ngx_max(ctx->top, id + 1);
-    }
-
-    out->pos = us_list_id(out->pos, &ids->list, text,
-                          (us_str_t) { len, buf }, us_answer_of(status));
-
-    return NGX_OK;
-}
-
+/* one slice: see ngx_http_urlstore_stream() */
 
 static ngx_int_t
 ngx_http_urlstore_ids_produce(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_out_t *out)
 {
+    size_t                    len;
+    uint64_t                  id;
     us_str_t                  list, text;
     ngx_buf_t                *b;
     ngx_uint_t                i;
+    us_id_rc_t                known;
+    us_store_status_t         status;
     ngx_http_urlstore_ids_t  *ids;
+    u_char                    buf[US_URL_MAX + 8];
 
     ids = ctx->data;
 
@@ -389,6 +289,10 @@ ngx_http_urlstore_ids_produce(ngx_http_urlstore_ctx_t *ctx,
         ids->list.format = ctx->format;
         ids->list.times = ngx_http_urlstore_flag(ctx->r, "times");
         out->pos = us_list_begin(out->pos, &ids->list);
+
+        /* a claim may be newer than its id */
+
+        ctx->tops = !ids->list.times;
     }
 
     for (i = 0;
@@ -396,6 +300,10 @@ ngx_http_urlstore_ids_produce(ngx_http_urlstore_ctx_t *ctx,
          && !ngx_http_urlstore_out_enough(out);
          i++)
     {
+        if (ngx_http_urlstore_out_room(out, US_LIST_LINE) != NGX_OK) {
+            return NGX_ERROR;
+        }
+
         b = ids->at->buf;
 
         list.data = b->pos;
@@ -403,9 +311,35 @@ ngx_http_urlstore_ids_produce(ngx_http_urlstore_ctx_t *ctx,
 
         (void) us_list_cut(&list, &text);
 
-        if (ngx_http_urlstore_ids_one(ctx, out, text) != NGX_OK) {
-            return NGX_ERROR;
+        len = 0;
+        known = ngx_http_urlstore_id_parse(ctx->zone, text, &id);
+        status = known == US_ID_OK
+                 ? us_store_get(ctx->zone->store, id, buf, &len)
+                 : known == US_ID_MOVED ? US_MOVED : US_UNKNOWN;
+
+        if (ids->partial
+            && (status == US_UNKNOWN
+                || (status != US_MOVED
+                    && id >= us_life_ids(&ctx->zone->life))))
+        {
+            status = US_MOVED;
         }
+
+        if (status == US_OK && ids->list.times) {
+            ids->list.claimed = us_store_claimed(ctx->zone->store, id);
+        }
+
+        if (status == US_UNKNOWN) {
+            ctx->negative = 1;
+            ctx->absent = 1;
+
+        } else if (status != US_MOVED) {
+            ctx->absent |= (status == US_DELETED);
+            ctx->top = ngx_max(ctx->top, id + 1);
+        }
+
+        out->pos = us_list_id(out->pos, &ids->list, text,
+                              (us_str_t) { len, buf }, us_answer_of(status));
 
         b->pos = b->last - list.len;
 
@@ -478,12 +412,6 @@ ngx_http_urlstore_url_handler(ngx_http_urlstore_ctx_t *ctx)
         return ngx_http_urlstore_url_missing(ctx);
     }
 
-    rc = ngx_http_discard_request_body(r);
-
-    if (rc != NGX_OK) {
-        return rc;
-    }
-
     rc = ngx_http_urlstore_flag(r, "erase") ? ngx_http_urlstore_erase_id(ctx)
                                             : NGX_DECLINED;
 
@@ -531,7 +459,6 @@ ngx_http_urlstore_ids_get(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_ids_pt answer)
 {
     us_str_t                       bad;
-    ngx_int_t                      rc;
     ngx_buf_t                     *b;
     ngx_http_request_t            *r;
     ngx_http_urlstore_ids_t       *ids;
@@ -540,12 +467,6 @@ ngx_http_urlstore_ids_get(ngx_http_urlstore_ctx_t *ctx,
     r = ctx->r;
 
     ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
-
-    rc = ngx_http_discard_request_body(r);
-
-    if (rc != NGX_OK) {
-        return rc;
-    }
 
     switch (us_list_check(ngx_http_urlstore_str(&ctx->tail), ulcf->max_batch,
                           &bad))
@@ -594,69 +515,51 @@ ngx_http_urlstore_ids_get(ngx_http_urlstore_ctx_t *ctx,
 }
 
 
-static ngx_int_t
-ngx_http_urlstore_ids_item(ngx_http_urlstore_ctx_t *ctx,
-    const us_input_item_t *in)
-{
-    ngx_http_urlstore_ids_t       *ids;
-    ngx_http_urlstore_out_t       *list;
-    ngx_http_urlstore_loc_conf_t  *ulcf;
-
-    ulcf = ngx_http_get_module_loc_conf(ctx->r, ngx_http_urlstore_module);
-    ids = ctx->data;
-    list = &ids->ids;
-
-    if (ids->n == ulcf->max_batch) {
-        return ngx_http_urlstore_fault(ctx, NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
-                                       NGX_HTTP_URLSTORE_TOO_MANY,
-                                       ulcf->max_batch);
-    }
-
-    if ((in->kind != US_INPUT_URL && in->kind != US_INPUT_NUMBER)
-        || !us_list_is_id(in->text))
-    {
-        return ngx_http_urlstore_fault(ctx, NGX_HTTP_BAD_REQUEST,
-                                       NGX_HTTP_URLSTORE_NO_ID,
-                                       ngx_min(in->text.len,
-                                               NGX_HTTP_URLSTORE_SHOWN),
-                                       in->text.data);
-    }
-
-    if (ngx_http_urlstore_out_room(list, in->text.len + 1) != NGX_OK) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    list->pos = ngx_cpymem(list->pos, in->text.data, in->text.len);
-    *list->pos++ = ',';
-
-    ids->n++;
-
-    return NGX_OK;
-}
-
-
 /* of the body: see ngx_http_urlstore_body() */
 
 static ngx_int_t
 ngx_http_urlstore_ids_run(ngx_http_urlstore_ctx_t *ctx)
 {
-    ngx_int_t                 rc;
-    us_input_item_t           item;
-    ngx_http_urlstore_ids_t  *ids;
-    u_char                    members[64];
+    ngx_int_t                      rc;
+    us_input_item_t                in;
+    ngx_http_urlstore_ids_t       *ids;
+    ngx_http_urlstore_out_t       *list;
+    ngx_http_urlstore_loc_conf_t  *ulcf;
+    u_char                         members[64];
 
+    ulcf = ngx_http_get_module_loc_conf(ctx->r, ngx_http_urlstore_module);
     ids = ctx->data;
+    list = &ids->ids;
 
-    do {
-        rc = ngx_http_urlstore_body_item(ctx, &item);
+    while ((rc = ngx_http_urlstore_body_item(ctx, &in)) == NGX_OK) {
 
-        if (rc != NGX_OK) {
+        if (ids->n == ulcf->max_batch) {
+            rc = ngx_http_urlstore_fault(ctx, NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
+                                         NGX_HTTP_URLSTORE_TOO_MANY,
+                                         ulcf->max_batch);
             break;
         }
 
-        rc = ngx_http_urlstore_ids_item(ctx, &item);
+        if ((in.kind != US_INPUT_URL && in.kind != US_INPUT_NUMBER)
+            || !us_list_is_id(in.text))
+        {
+            rc = ngx_http_urlstore_fault(ctx, NGX_HTTP_BAD_REQUEST,
+                                         NGX_HTTP_URLSTORE_NO_ID,
+                                         ngx_min(in.text.len,
+                                                 NGX_HTTP_URLSTORE_SHOWN),
+                                         in.text.data);
+            break;
+        }
 
-    } while (rc == NGX_OK);
+        if (ngx_http_urlstore_out_room(list, in.text.len + 1) != NGX_OK) {
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
+
+        list->pos = ngx_cpymem(list->pos, in.text.data, in.text.len);
+        *list->pos++ = ',';
+
+        ids->n++;
+    }
 
     if (rc == NGX_AGAIN) {
         return NGX_AGAIN;
@@ -675,7 +578,7 @@ ngx_http_urlstore_ids_run(ngx_http_urlstore_ctx_t *ctx)
 
     ngx_http_urlstore_accept(ctx, us_media_reply(ctx->input->format));
 
-    ids->at = ngx_http_urlstore_out_take(&ids->ids, 0);
+    ids->at = ngx_http_urlstore_out_take(list, 0);
 
     return ids->answer(ctx, ids->at);
 }

@@ -49,7 +49,7 @@ typedef struct {
 
 /*
  * The key of the site that a client names, in the request's pool.  *merge is
- * whether www.KEY is the same site.  NGX_DECLINED: it is no host.
+ * whether www.KEY is the same site.
  */
 
 ngx_int_t
@@ -61,6 +61,7 @@ ngx_http_urlstore_site_key(ngx_http_urlstore_ctx_t *ctx, ngx_str_t *host,
     uint64_t                   budget;
     us_str_t                   name;
     us_canon_t                 canon;
+    ngx_uint_t                 by_path;
     ngx_http_urlstore_zone_t  *zone;
     u_char                     buf[US_LOOKUP_BUF];
 
@@ -75,14 +76,20 @@ ngx_http_urlstore_site_key(ngx_http_urlstore_ctx_t *ctx, ngx_str_t *host,
     us_norm_ws_budget(zone->ws, NULL);
 
     if (rc != 0) {
-        return NGX_DECLINED;
+        by_path = (host == &ctx->tail);
+
+        return ngx_http_urlstore_bad(ctx, "invalid %s \"%*s\"; "
+                                     "%sHOST[:PORT] is expected",
+                                     by_path ? "host" : "\"site\"",
+                                     ngx_min(host->len, 100), host->data,
+                                     by_path ? "/site/" : "");
     }
 
     name = us_canon_site(&canon);
 
     p = ngx_pnalloc(ctx->r->pool, name.len);
     if (p == NULL) {
-        return NGX_ERROR;
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
     key->data = p;
@@ -90,91 +97,6 @@ ngx_http_urlstore_site_key(ngx_http_urlstore_ctx_t *ctx, ngx_str_t *host,
     *merge = canon.merge == US_MERGE_FIRST;
 
     ngx_memcpy(p, name.data, name.len);
-
-    return NGX_OK;
-}
-
-
-/* the cursor is an id: at a shard, one of its own, or 0 for its first */
-
-static ngx_int_t
-ngx_http_urlstore_urls_from(ngx_http_urlstore_ctx_t *ctx,
-    ngx_http_urlstore_urls_t *urls)
-{
-    uint64_t   first;
-    ngx_int_t  rc;
-
-    rc = ngx_http_urlstore_urls_number(ctx, "from", 0, &urls->at);
-
-    if (rc != NGX_DECLINED || ctx->zone->cluster == NULL || urls->at == 0) {
-        return rc;
-    }
-
-    first = ctx->zone->first_id;
-
-    if ((urls->at ^ first) > US_LOCAL_MAX) {
-        return ngx_http_urlstore_shard_moved(ctx, "\"from\"");
-    }
-
-    urls->at -= first;
-
-    return NGX_DECLINED;
-}
-
-
-/* without an index every site would be unknown, and its list empty */
-
-static ngx_int_t
-ngx_http_urlstore_urls_no_sites(ngx_http_urlstore_ctx_t *ctx)
-{
-    return ngx_http_urlstore_bad(ctx, "\"site\" is not allowed: a zone with "
-                                 "mode=lookup keeps no sites");
-}
-
-
-static ngx_int_t
-ngx_http_urlstore_urls_site(ngx_http_urlstore_ctx_t *ctx,
-    ngx_http_urlstore_urls_t *urls)
-{
-    int              merge;
-    ngx_int_t        rc;
-    ngx_str_t        value;
-    us_store_site_t  site;
-
-    if (!ngx_http_urlstore_arg(ctx, "site", &value)) {
-        return NGX_DECLINED;
-    }
-
-    if (ctx->zone->conf.lookup) {
-        return ngx_http_urlstore_urls_no_sites(ctx);
-    }
-
-    rc = ngx_http_urlstore_site_key(ctx, &value, &urls->select.site, &merge);
-
-    if (rc == NGX_ERROR) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    if (rc != NGX_OK) {
-        return ngx_http_urlstore_bad(ctx, "invalid \"site\" \"%*s\"; "
-                                     "HOST[:PORT] is expected",
-                                     ngx_min(value.len, 100), value.data);
-    }
-
-    urls->select.merge = merge;
-
-    if (us_store_site(ctx->zone->store, urls->select.site, merge, &site)
-        != US_OK)
-    {
-        urls->at = urls->next;
-        return NGX_DECLINED;
-    }
-
-    urls->at = ngx_max(urls->at, site.first);
-
-    if (ctx->zone->conf.sites) {
-        urls->end = ngx_min(urls->end, site.last + 1);
-    }
 
     return NGX_DECLINED;
 }
@@ -186,44 +108,61 @@ static ngx_int_t
 ngx_http_urlstore_urls_args(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_urls_t *urls)
 {
-    uint64_t             n;
-    ngx_int_t            rc;
-    ngx_str_t            prefix;
-    ngx_http_request_t  *r;
+    int                        merge;
+    uint64_t                   n;
+    ngx_int_t                  rc;
+    ngx_str_t                  value, by_site;
+    ngx_uint_t                 times;
+    us_select_t               *select;
+    us_store_site_t            site;
+    ngx_http_urlstore_zone_t  *zone;
 
-    r = ctx->r;
-
+    zone = ctx->zone;
+    select = &urls->select;
     n = 1000;
 
-    if (ngx_http_urlstore_arg(ctx, "cursor", &prefix)) {
+    if (ngx_http_urlstore_arg(ctx, "cursor", &value)) {
         return ngx_http_urlstore_bad(ctx, "\"cursor\" is of a router; a zone's "
                                      "list goes on by \"from\"");
     }
 
-    rc = ngx_http_urlstore_urls_from(ctx, urls);
+    rc = ngx_http_urlstore_urls_number(ctx, "from", 0, &urls->at);
+
+    if (rc == NGX_DECLINED) {
+        rc = ngx_http_urlstore_urls_number(ctx, "limit", 1, &n);
+    }
 
     if (rc != NGX_DECLINED) {
         return rc;
     }
 
-    rc = ngx_http_urlstore_urls_number(ctx, "limit", 1, &n);
+    /* at a shard, the cursor is an id of its own, or 0 for its first */
 
-    if (rc != NGX_DECLINED) {
-        return rc;
+    if (zone->cluster && urls->at) {
+        if ((urls->at ^ zone->first_id) > US_LOCAL_MAX) {
+            return ngx_http_urlstore_shard_moved(ctx, "\"from\"");
+        }
+
+        urls->at -= zone->first_id;
     }
 
     urls->limit = ngx_min(n, NGX_HTTP_URLSTORE_EXAMINE);
     urls->left = NGX_HTTP_URLSTORE_EXAMINE;
-    urls->end = us_life_ids(&ctx->zone->life);
+    urls->end = us_life_ids(&zone->life);
     urls->next = ngx_max(urls->at, urls->end);
 
-    urls->select.new_sites = ngx_http_urlstore_flag(r, "new_sites");
+    select->new_sites = ngx_http_urlstore_flag(ctx->r, "new_sites");
 
-    if (urls->select.new_sites && ctx->zone->conf.lookup) {
-        return ngx_http_urlstore_urls_no_sites(ctx);
+    if ((ngx_http_urlstore_arg(ctx, "site", &by_site) || select->new_sites)
+        && zone->conf.lookup)
+    {
+        /* without an index every site would be unknown, and its list empty */
+
+        return ngx_http_urlstore_bad(ctx, "\"site\" is not allowed: a zone "
+                                     "with mode=lookup keeps no sites");
     }
 
-    if (urls->select.new_sites) {
+    if (select->new_sites) {
         rc = ngx_http_urlstore_shard_sites(ctx, "new_sites");
 
         if (rc != NGX_DECLINED) {
@@ -231,34 +170,38 @@ ngx_http_urlstore_urls_args(ngx_http_urlstore_ctx_t *ctx,
         }
     }
 
-    urls->select.deleted = ngx_http_urlstore_flag(r, "deleted");
-    urls->summary = ngx_http_urlstore_flag(r, "summary");
+    select->deleted = ngx_http_urlstore_flag(ctx->r, "deleted");
+    urls->summary = ngx_http_urlstore_flag(ctx->r, "summary");
 
-    (void) ngx_http_urlstore_arg(ctx, "prefix", &prefix);
+    (void) ngx_http_urlstore_arg(ctx, "prefix", &value);
 
-    urls->select.prefix = ngx_http_urlstore_str(&prefix);
-
-    urls->select.set = ctx->set;
-    urls->select.outside = ctx->outside;
+    select->prefix = ngx_http_urlstore_str(&value);
+    select->set = ctx->set;
+    select->outside = ctx->outside;
 
     if (ctx->set_name.len && ctx->set.number == 0 && !ctx->outside) {
         urls->at = urls->next;
     }
 
-    return ngx_http_urlstore_urls_site(ctx, urls);
-}
+    if (by_site.data) {
+        rc = ngx_http_urlstore_site_key(ctx, &by_site, &select->site, &merge);
 
+        if (rc != NGX_DECLINED) {
+            return rc;
+        }
 
-/* the same of claims */
+        select->merge = merge;
 
-static ngx_int_t
-ngx_http_urlstore_urls_claims(ngx_http_urlstore_ctx_t *ctx,
-    ngx_http_urlstore_urls_t *urls)
-{
-    ngx_int_t   rc;
-    ngx_uint_t  times;
+        if (us_store_site(zone->store, select->site, merge, &site) == US_OK) {
+            urls->at = ngx_max(urls->at, site.first);
+            urls->end = zone->conf.sites ? ngx_min(urls->end, site.last + 1)
+                                         : urls->end;
+        } else {
+            urls->at = urls->next;
+        }
+    }
 
-    rc = ngx_http_urlstore_older(ctx, &urls->select.older);
+    rc = ngx_http_urlstore_older(ctx, &select->older);
 
     if (rc == NGX_DECLINED) {
         rc = ngx_http_urlstore_times(ctx, &times);
@@ -269,39 +212,6 @@ ngx_http_urlstore_urls_claims(ngx_http_urlstore_ctx_t *ctx,
 }
 
 
-/* the line of the id at the cursor, if it is wanted */
-
-static ngx_int_t
-ngx_http_urlstore_urls_one(ngx_http_urlstore_zone_t *zone,
-    ngx_http_urlstore_urls_t *urls, ngx_http_urlstore_out_t *out)
-{
-    us_str_t           url;
-    us_store_status_t  status;
-    u_char             buf[US_URL_MAX + 8];
-
-    if (ngx_http_urlstore_out_room(out, US_LIST_LINE) != NGX_OK) {
-        return NGX_ERROR;
-    }
-
-    urls->left--;
-
-    status = us_select(zone->store, &urls->select, urls->at, buf, &url);
-
-    if (status != US_UNKNOWN) {
-
-        if (urls->list.times) {
-            urls->list.claimed = us_store_claimed(zone->store, urls->at);
-        }
-
-        out->pos = us_list_url(out->pos, &urls->list,
-                               ngx_http_urlstore_id(zone, urls->at),
-                               status == US_OK ? &url : NULL);
-    }
-
-    return NGX_OK;
-}
-
-
 /* one slice: see ngx_http_urlstore_stream() */
 
 static ngx_int_t
@@ -309,8 +219,11 @@ ngx_http_urlstore_urls_produce(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_out_t *out)
 {
     uint64_t                   n, last;
+    us_str_t                   url;
     us_store_t                *store;
+    us_store_status_t          status;
     ngx_http_urlstore_urls_t  *urls;
+    u_char                     buf[US_URL_MAX + 8];
 
     urls = ctx->data;
     store = ctx->zone->store;
@@ -339,9 +252,25 @@ ngx_http_urlstore_urls_produce(ngx_http_urlstore_ctx_t *ctx,
             break;
         }
 
-        if (ngx_http_urlstore_urls_one(ctx->zone, urls, out) != NGX_OK) {
+        if (ngx_http_urlstore_out_room(out, US_LIST_LINE) != NGX_OK) {
             return NGX_ERROR;
         }
+
+        urls->left--;
+
+        status = us_select(store, &urls->select, urls->at, buf, &url);
+
+        if (status == US_UNKNOWN) {
+            continue;
+        }
+
+        if (urls->list.times) {
+            urls->list.claimed = us_store_claimed(store, urls->at);
+        }
+
+        out->pos = us_list_url(out->pos, &urls->list,
+                               ngx_http_urlstore_id(ctx->zone, urls->at),
+                               status == US_OK ? &url : NULL);
     }
 
     /* a set that is dropped meanwhile contains nothing: the list is cut */
@@ -395,10 +324,6 @@ ngx_http_urlstore_urls_handler(ngx_http_urlstore_ctx_t *ctx)
 
     rc = ngx_http_urlstore_urls_args(ctx, urls);
 
-    if (rc == NGX_DECLINED) {
-        rc = ngx_http_urlstore_urls_claims(ctx, urls);
-    }
-
     if (rc != NGX_DECLINED) {
         return rc;
     }
@@ -421,28 +346,6 @@ ngx_http_urlstore_urls_handler(ngx_http_urlstore_ctx_t *ctx)
 
 
 ngx_int_t
-ngx_http_urlstore_site_named(ngx_http_urlstore_ctx_t *ctx, us_str_t *key,
-    int *merge)
-{
-    ngx_int_t  rc;
-
-    rc = ngx_http_urlstore_site_key(ctx, &ctx->tail, key, merge);
-
-    if (rc == NGX_OK) {
-        return NGX_DECLINED;
-    }
-
-    if (rc == NGX_ERROR) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    return ngx_http_urlstore_bad(ctx, "invalid host \"%*s\"; /site/HOST[:PORT] "
-                                 "is expected", ngx_min(ctx->tail.len, 100),
-                                 ctx->tail.data);
-}
-
-
-ngx_int_t
 ngx_http_urlstore_site_handler(ngx_http_urlstore_ctx_t *ctx)
 {
     int              merge;
@@ -450,7 +353,7 @@ ngx_http_urlstore_site_handler(ngx_http_urlstore_ctx_t *ctx)
     ngx_int_t        rc;
     us_store_site_t  site;
 
-    rc = ngx_http_urlstore_site_named(ctx, &key, &merge);
+    rc = ngx_http_urlstore_site_key(ctx, &ctx->tail, &key, &merge);
 
     if (rc != NGX_DECLINED) {
         return rc;
@@ -510,30 +413,15 @@ ngx_http_urlstore_site_missing(ngx_http_urlstore_ctx_t *ctx)
 }
 
 
-static ngx_int_t
-ngx_http_urlstore_prefix_found(ngx_http_urlstore_ctx_t *ctx,
-    us_store_item_t *item)
-{
-    us_str_t  url;
-    u_char    buf[US_URL_MAX + 8];
-
-    ctx->id = ngx_http_urlstore_id(ctx->zone, item->id);
-
-    url.data = buf;
-    url.len = us_store_item_url(item, buf);
-
-    return ngx_http_urlstore_prefix_answer(ctx, &url);
-}
-
-
 ngx_int_t
 ngx_http_urlstore_prefix_handler(ngx_http_urlstore_ctx_t *ctx)
 {
     ngx_int_t         rc;
-    us_str_t          cuts[US_CANON_CUTS];
+    us_str_t          url, cuts[US_CANON_CUTS];
     ngx_uint_t        i, n;
     us_canon_t        canon;
     us_store_item_t  *items;
+    u_char            buf[US_URL_MAX + 8];
 
     rc = ngx_http_urlstore_one_url(ctx, NULL, &canon);
 
@@ -563,7 +451,12 @@ ngx_http_urlstore_prefix_handler(ngx_http_urlstore_ctx_t *ctx)
     for (i = 0; i < n; i++) {
         if (items[i].status == US_SEEN) {
             ctx->top = items[i].id + 1;
-            return ngx_http_urlstore_prefix_found(ctx, &items[i]);
+            ctx->id = ngx_http_urlstore_id(ctx->zone, items[i].id);
+
+            url.data = buf;
+            url.len = us_store_item_url(&items[i], buf);
+
+            return ngx_http_urlstore_prefix_answer(ctx, &url);
         }
 
         if (items[i].status == US_MOVED) {
@@ -624,41 +517,33 @@ ngx_http_urlstore_prefix_answer(ngx_http_urlstore_ctx_t *ctx,
 static ngx_int_t
 ngx_http_urlstore_set_drop(ngx_http_urlstore_ctx_t *ctx)
 {
-    uint64_t                  lsn;
-    ngx_int_t                 rc;
+    uint64_t           lsn;
+    ngx_int_t          rc;
+    us_store_status_t  status;
 
     if (ngx_http_urlstore_overtaken(ctx)) {
         return ngx_http_urlstore_unready(ctx, NULL);
     }
 
-    switch (us_store_set_drop(ctx->zone->store, ctx->set, &lsn)) {
+    lsn = 0;
+    status = us_store_set_drop(ctx->zone->store, ctx->set, &lsn);
 
-    case US_OK:
-        ctx->lsn = ngx_max(ctx->lsn, lsn);
-        ctx->wrote = 1;
-        ctx->processed = 1;
-        ctx->status = NGX_HTTP_NO_CONTENT;
+    ctx->lsn = ngx_max(ctx->lsn, lsn);
 
-        return ngx_http_urlstore_reply_when(ctx, ngx_http_urlstore_send);
+    rc = ngx_http_urlstore_changed(ctx, status, ngx_http_urlstore_set_drop);
 
-    case US_SEEN:
-        return ngx_http_urlstore_problem(ctx, NGX_HTTP_CONFLICT, NULL,
-                                         "the set \"%V\" is declared "
-                                         "(marks=), and cannot be dropped",
-                                         &ctx->set_name);
-
-    case US_BUSY:
-        rc = ngx_http_urlstore_room_when(ctx, ngx_http_urlstore_set_drop);
-
-        return rc == NGX_DECLINED
-               ? ngx_http_urlstore_unready(ctx, NULL) : rc;
-
-    case US_FENCED:
-        return ngx_http_urlstore_unready(ctx, NULL);
-
-    default: /* US_GONE: another request was faster */
-        return ngx_http_urlstore_set_gone(ctx);
+    if (rc != NGX_DECLINED) {
+        return rc;
     }
+
+    /* US_GONE: another request was faster */
+
+    return status == US_GONE
+           ? ngx_http_urlstore_set_gone(ctx)
+           : ngx_http_urlstore_problem(ctx, NGX_HTTP_CONFLICT, NULL,
+                                       "the set \"%V\" is declared (marks=), "
+                                       "and cannot be dropped",
+                                       &ctx->set_name);
 }
 
 
@@ -728,12 +613,6 @@ ngx_http_urlstore_set_handler(ngx_http_urlstore_ctx_t *ctx)
         return rc;
     }
 
-    rc = ngx_http_discard_request_body(ctx->r);
-
-    if (rc != NGX_OK) {
-        return rc;
-    }
-
     if (ctx->r->method == NGX_HTTP_DELETE) {
         return ngx_http_urlstore_set_drop(ctx);
     }
@@ -748,15 +627,11 @@ ngx_http_urlstore_set_handler(ngx_http_urlstore_ctx_t *ctx)
              ? NGX_HTTP_SERVICE_UNAVAILABLE : ngx_http_urlstore_set_make(ctx);
 
         if (rc == NGX_BUSY) {
-            rc = ngx_http_urlstore_room_when(ctx,
-                                             ngx_http_urlstore_set_handler);
-
-            if (rc != NGX_DECLINED) {
-                return rc;
-            }
+            return ngx_http_urlstore_room_when(ctx,
+                                               ngx_http_urlstore_set_handler);
         }
 
-        if (rc == NGX_DECLINED || rc == NGX_HTTP_SERVICE_UNAVAILABLE) {
+        if (rc == NGX_HTTP_SERVICE_UNAVAILABLE) {
             return ngx_http_urlstore_unready(ctx, NULL);
         }
 

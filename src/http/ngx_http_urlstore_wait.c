@@ -371,12 +371,37 @@ ngx_http_urlstore_room_when(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_handler_pt handler)
 {
     if (!us_life_writable(&ctx->zone->life, NULL)) {
-        return NGX_DECLINED;
+        return ngx_http_urlstore_unready(ctx, NULL);
     }
 
     return ngx_http_urlstore_park(ctx, handler,
                                   us_store_written(ctx->zone->store) + 1, 1,
                                   1);
+}
+
+
+ngx_int_t
+ngx_http_urlstore_changed(ngx_http_urlstore_ctx_t *ctx,
+    us_store_status_t status, ngx_http_urlstore_handler_pt handler)
+{
+    switch (status) {
+
+    case US_OK:
+        ctx->wrote = 1;
+        ctx->processed = 1;
+        ctx->status = NGX_HTTP_NO_CONTENT;
+
+        return ngx_http_urlstore_reply_when(ctx, ngx_http_urlstore_send);
+
+    case US_BUSY:
+        return ngx_http_urlstore_room_when(ctx, handler);
+
+    case US_FENCED:
+        return ngx_http_urlstore_unready(ctx, NULL);
+
+    default:
+        return NGX_DECLINED;
+    }
 }
 
 

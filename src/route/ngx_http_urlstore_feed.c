@@ -729,11 +729,6 @@ ngx_http_urlstore_route_erasures(ngx_http_urlstore_ctx_t *ctx)
 
     rc = ngx_http_urlstore_args(ctx, "cursor limit summary");
 
-    if (rc == NGX_DECLINED) {
-        rc = ngx_http_discard_request_body(ctx->r);
-        rc = rc == NGX_OK ? NGX_DECLINED : rc;
-    }
-
     if (rc != NGX_DECLINED) {
         return rc;
     }

@@ -285,12 +285,6 @@ ngx_http_urlstore_route_url(ngx_http_urlstore_ctx_t *ctx)
                ? ngx_http_urlstore_batch(ctx, NGX_HTTP_URLSTORE_ERASE, 0) : rc;
     }
 
-    rc = ngx_http_discard_request_body(r);
-
-    if (rc != NGX_OK) {
-        return rc;
-    }
-
     fan = ngx_http_urlstore_fan(ctx, &rc);
 
     if (fan == NULL) {
@@ -568,7 +562,7 @@ ngx_http_urlstore_route_site(ngx_http_urlstore_ctx_t *ctx)
     ngx_http_urlstore_call_t  *call;
     u_char                     buf[US_SLOT_FRONT];
 
-    rc = ngx_http_urlstore_site_named(ctx, &key, &merge);
+    rc = ngx_http_urlstore_site_key(ctx, &ctx->tail, &key, &merge);
 
     if (rc != NGX_DECLINED) {
         return rc;

@@ -471,12 +471,6 @@ ngx_http_urlstore_parts_named(ngx_http_urlstore_ctx_t *ctx)
                                      ctx->tail.data);
     }
 
-    rc = ngx_http_discard_request_body(ctx->r);
-
-    if (rc != NGX_OK) {
-        return rc;
-    }
-
     fan = ngx_http_urlstore_fan(ctx, &rc);
 
     if (fan == NULL) {

@@ -771,12 +771,6 @@ ngx_http_urlstore_route_set(ngx_http_urlstore_ctx_t *ctx)
                            &ctx->set_name)
                - path.data;
 
-    rc = ngx_http_discard_request_body(ctx->r);
-
-    if (rc != NGX_OK) {
-        return rc;
-    }
-
     ngx_http_urlstore_accept(ctx, US_FORMAT_JSON);
 
     fan->done = ngx_http_urlstore_survey_sets;
