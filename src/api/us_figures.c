@@ -496,31 +496,6 @@ us_figure_decimal(const us_figures_t *f, const us_figure_t *row)
 }
 
 
-static uint8_t *
-us_stats_figure(uint8_t *p, const us_figures_t *f, const us_figure_t *row)
-{
-    const uint64_t  *n;
-
-    n = us_figure_at(f, row);
-    p = us_json_printf(p, ",\"%s\":", row->stat);
-
-    switch (row->type) {
-
-    case US_FIGURE_FLAG:
-        return us_put(p, *n ? "true" : "false");
-
-    case US_FIGURE_RATIO:
-        return us_put_decimal(p, us_figure_decimal(f, row), 9);
-
-    case US_FIGURE_SECONDS:
-        return us_put_decimal(p, us_figure_decimal(f, row), 3);
-
-    default:
-        return *n == US_STORE_NO_ID ? us_put(p, "null") : us_put_u64(p, *n);
-    }
-}
-
-
 /* bytes_per_url, parts, marks and answers */
 
 static uint8_t *
@@ -566,6 +541,7 @@ us_stats_lists(uint8_t *p, const us_figures_t *f)
 uint8_t *
 us_figures_stats(uint8_t *p, const us_figures_t *f, unsigned n)
 {
+    const uint64_t     *value;
     const us_figure_t  *row;
 
     if (n == 0) {
@@ -574,11 +550,32 @@ us_figures_stats(uint8_t *p, const us_figures_t *f, unsigned n)
 
     for (row = us_figures_table; row->kinds; row++) {
         if (row->stat && us_figures_has(f, row) && --n == 0) {
-            return us_stats_figure(p, f, row);
+            break;
         }
     }
 
-    return n == 1 ? us_stats_lists(p, f) : NULL;
+    if (row->kinds == 0) {
+        return n == 1 ? us_stats_lists(p, f) : NULL;
+    }
+
+    value = us_figure_at(f, row);
+    p = us_json_printf(p, ",\"%s\":", row->stat);
+
+    switch (row->type) {
+
+    case US_FIGURE_FLAG:
+        return us_put(p, *value ? "true" : "false");
+
+    case US_FIGURE_RATIO:
+        return us_put_decimal(p, us_figure_decimal(f, row), 9);
+
+    case US_FIGURE_SECONDS:
+        return us_put_decimal(p, us_figure_decimal(f, row), 3);
+
+    default:
+        return *value == US_STORE_NO_ID ? us_put(p, "null")
+                                        : us_put_u64(p, *value);
+    }
 }
 
 
@@ -620,20 +617,6 @@ us_sample_decimal(uint8_t *p, const us_figures_t *f, const char *name,
     *p++ = '\n';
 
     return p;
-}
-
-
-static uint8_t *
-us_metrics_figure(uint8_t *p, const us_figures_t *f, const us_figure_t *row)
-{
-    p = us_metric(p, row->metric,
-                  row->type == US_FIGURE_COUNTER ? "counter" : "gauge",
-                  row->help);
-
-    return row->type == US_FIGURE_RATIO || row->type == US_FIGURE_SECONDS
-           ? us_sample_decimal(p, f, row->metric, us_figure_decimal(f, row))
-           : us_sample(p, f, row->metric,
-                       *(const uint64_t *) us_figure_at(f, row));
 }
 
 
@@ -759,30 +742,13 @@ us_metrics_answers(uint8_t *p, const us_figures_t *f)
 }
 
 
-/* in seconds: 0.05 and 1.0, not 0.050000 and 1.000000 */
-
-static uint8_t *
-us_metrics_bound(uint8_t *p, uint64_t us)
-{
-    p = us_put_u64(p, us / 1000000);
-    *p++ = '.';
-    p = us_put_digits(p, us % 1000000, 6);
-
-    while (p[-1] == '0' && p[-2] != '.') {
-        p--;
-    }
-
-    return p;
-}
-
-
 static uint8_t *
 us_metrics_batches(uint8_t *p, const us_figures_t *f)
 {
-    uint64_t  n;
-    unsigned  i;
-    us_str_t  le;
-    uint8_t   bound[2 * US_U64_LEN + 1];
+    uint64_t   n;
+    unsigned   i;
+    us_str_t   le;
+    uint8_t   *end, bound[2 * US_U64_LEN + 1];
 
     p = us_metric(p, "batch_seconds", "histogram",
                   "Time from a request's first item to its reply, the wait "
@@ -794,8 +760,18 @@ us_metrics_batches(uint8_t *p, const us_figures_t *f)
         n += f->n[US_N_BUCKET + i];
 
         if (i < US_N_BUCKETS - 1) {
-            le.data = bound;
-            le.len = us_metrics_bound(bound, us_counter_bounds[i]) - bound;
+
+            /* in seconds: 0.05 and 1.0, not 0.050000 and 1.000000 */
+
+            end = us_put_u64(bound, us_counter_bounds[i] / 1000000);
+            *end++ = '.';
+            end = us_put_digits(end, us_counter_bounds[i] % 1000000, 6);
+
+            while (end[-1] == '0' && end[-2] != '.') {
+                end--;
+            }
+
+            le = (us_str_t) { end - bound, bound };
 
         } else {
             le = us_string("+Inf");
@@ -825,8 +801,19 @@ us_figures_metrics(uint8_t *p, const us_figures_t *f, unsigned n)
 
     for (row = us_figures_table; row->kinds; row++) {
         if (row->metric && us_figures_has(f, row) && n-- == 0) {
-            return us_metrics_figure(p, f, row);
+            break;
         }
+    }
+
+    if (row->kinds) {
+        p = us_metric(p, row->metric,
+                      row->type == US_FIGURE_COUNTER ? "counter" : "gauge",
+                      row->help);
+
+        return row->type == US_FIGURE_RATIO || row->type == US_FIGURE_SECONDS
+               ? us_sample_decimal(p, f, row->metric, us_figure_decimal(f, row))
+               : us_sample(p, f, row->metric,
+                           *(const uint64_t *) us_figure_at(f, row));
     }
 
     return n < sizeof(lists) / sizeof(lists[0]) ? lists[n](p, f) : NULL;

@@ -395,24 +395,6 @@ ngx_http_urlstore_answer_remember(ngx_http_urlstore_batch_t *batch,
 
 
 static ngx_int_t
-ngx_http_urlstore_answer_begin(ngx_http_urlstore_batch_t *batch,
-    ngx_http_urlstore_out_t *out)
-{
-    batch->begun = 1;
-    batch->answers.format = batch->ctx->format;
-
-    if (batch->ctx->format != US_FORMAT_JSON || batch->answers.single) {
-        return NGX_OK;
-    }
-
-    /* after the members of a problem, the results are more of them */
-
-    return ngx_http_urlstore_out_printf(out, 16, "%s\"results\":[",
-                                        batch->end == NGX_DONE ? "{" : ",");
-}
-
-
-static ngx_int_t
 ngx_http_urlstore_answer_produce(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_out_t *out)
 {
@@ -430,10 +412,19 @@ ngx_http_urlstore_answer_produce(ngx_http_urlstore_ctx_t *ctx,
         batch->answers.epoch = ctx->zone->conf.epoch;
     }
 
-    if (!batch->begun
-        && ngx_http_urlstore_answer_begin(batch, out) != NGX_OK)
-    {
-        return NGX_ERROR;
+    if (!batch->begun) {
+        batch->begun = 1;
+        batch->answers.format = ctx->format;
+
+        /* after the members of a problem, the results are more of them */
+
+        if (ctx->format == US_FORMAT_JSON && !batch->answers.single
+            && ngx_http_urlstore_out_printf(out, 16, "%s\"results\":[",
+                                            batch->end == NGX_DONE ? "{" : ",")
+               != NGX_OK)
+        {
+            return NGX_ERROR;
+        }
     }
 
     if (batch->show) {

@@ -58,46 +58,6 @@ struct ngx_http_urlstore_body_s {
 };
 
 
-/* what Content-Type says, if it does: NGX_DECLINED, or a reply has been sent */
-
-static ngx_int_t
-ngx_http_urlstore_body_type(ngx_http_urlstore_ctx_t *ctx,
-    us_input_format_t *format)
-{
-    ngx_str_t           *type;
-    ngx_http_request_t  *r;
-
-    r = ctx->r;
-
-    if (r->headers_in.content_length_n == -1 && !r->headers_in.chunked
-        && r->http_version < NGX_HTTP_VERSION_20)
-    {
-        return ngx_http_urlstore_problem(ctx, NGX_HTTP_LENGTH_REQUIRED, NULL,
-                                         "a body needs Content-Length or "
-                                         "chunked Transfer-Encoding");
-    }
-
-    if (r->headers_in.content_type == NULL
-        || r->headers_in.content_type->value.len == 0)
-    {
-        return NGX_DECLINED;
-    }
-
-    type = &r->headers_in.content_type->value;
-
-    if (us_media_body(ngx_http_urlstore_str(type), format) == 0) {
-        return NGX_DECLINED;
-    }
-
-    return ngx_http_urlstore_problem(ctx, NGX_HTTP_UNSUPPORTED_MEDIA_TYPE, NULL,
-                                     "unsupported Content-Type \"%*s\"; use "
-                                     "text/plain, application/json, "
-                                     "application/x-ndjson or "
-                                     "application/x-www-form-urlencoded",
-                                     ngx_min(type->len, 100), type->data);
-}
-
-
 /* NGX_DECLINED: go on; else the reply has been sent */
 
 static ngx_int_t
@@ -207,6 +167,7 @@ ngx_http_urlstore_body(ngx_http_urlstore_ctx_t *ctx, ngx_uint_t ids,
     ngx_http_urlstore_handler_pt run)
 {
     ngx_int_t                      rc;
+    ngx_str_t                     *type;
     us_input_format_t              format;
     ngx_pool_cleanup_t            *cln;
     ngx_http_request_t            *r;
@@ -226,11 +187,28 @@ ngx_http_urlstore_body(ngx_http_urlstore_ctx_t *ctx, ngx_uint_t ids,
                                          r->headers_in.content_length_n);
     }
 
-    format = US_INPUT_TEXT;
-    rc = ngx_http_urlstore_body_type(ctx, &format);
+    if (r->headers_in.content_length_n == -1 && !r->headers_in.chunked
+        && r->http_version < NGX_HTTP_VERSION_20)
+    {
+        return ngx_http_urlstore_problem(ctx, NGX_HTTP_LENGTH_REQUIRED, NULL,
+                                         "a body needs Content-Length or "
+                                         "chunked Transfer-Encoding");
+    }
 
-    if (rc != NGX_DECLINED) {
-        return rc;
+    format = US_INPUT_TEXT;
+    type = r->headers_in.content_type ? &r->headers_in.content_type->value
+                                      : NULL;
+
+    if (type && type->len
+        && us_media_body(ngx_http_urlstore_str(type), &format) != 0)
+    {
+        return ngx_http_urlstore_problem(ctx, NGX_HTTP_UNSUPPORTED_MEDIA_TYPE,
+                                         NULL, "unsupported Content-Type "
+                                         "\"%*s\"; use text/plain, "
+                                         "application/json, "
+                                         "application/x-ndjson or "
+                                         "application/x-www-form-urlencoded",
+                                         ngx_min(type->len, 100), type->data);
     }
 
     cln = ngx_pool_cleanup_add(r->pool, sizeof(ngx_http_urlstore_body_t));
@@ -472,45 +450,15 @@ ngx_http_urlstore_body_window(ngx_http_urlstore_ctx_t *ctx,
 }
 
 
-/* what the bytes from body->pos on unpack to: one window at most */
-
-static ngx_int_t
-ngx_http_urlstore_body_unpack(ngx_http_urlstore_ctx_t *ctx,
-    ngx_http_urlstore_body_t *body, us_str_t *piece)
-{
-    us_str_t      in;
-    us_gzip_rc_t  rc;
-
-    in.data = body->pos;
-    in.len = body->last - body->pos;
-
-    rc = us_gzip_next(body->gzip, &in, piece);
-
-    if (rc == US_GZIP_BAD) {
-        return ngx_http_urlstore_fault(ctx, NGX_HTTP_BAD_REQUEST,
-                                       "the body is not gzip");
-    }
-
-    if (rc != US_GZIP_OK) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    /* bytes that were read count as work too: they may unpack to nothing */
-
-    body->bytes += body->last - body->pos - in.len;
-    body->pos = body->last - in.len;
-
-    return NGX_OK;
-}
-
-
 /* some bytes of the body, unpacked; NGX_DONE: it has ended */
 
 static ngx_int_t
 ngx_http_urlstore_body_piece(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_body_t *body, us_str_t *piece)
 {
+    us_str_t                       in;
     ngx_int_t                      rc;
+    us_gzip_rc_t                   unpacked;
     ngx_http_urlstore_loc_conf_t  *ulcf;
 
     ulcf = ngx_http_get_module_loc_conf(ctx->r, ngx_http_urlstore_module);
@@ -535,16 +483,29 @@ ngx_http_urlstore_body_piece(ngx_http_urlstore_ctx_t *ctx,
         piece->data = body->pos;
         piece->len = ngx_min(body->last - body->pos, NGX_HTTP_URLSTORE_WINDOW);
 
-        if (body->gzip) {
-            rc = ngx_http_urlstore_body_unpack(ctx, body, piece);
-
-            if (rc != NGX_OK) {
-                return rc;
-            }
-
-        } else {
+        if (body->gzip == NULL) {
             body->pos += piece->len;
+            continue;
         }
+
+        in.data = body->pos;
+        in.len = body->last - body->pos;
+
+        unpacked = us_gzip_next(body->gzip, &in, piece);
+
+        if (unpacked == US_GZIP_BAD) {
+            return ngx_http_urlstore_fault(ctx, NGX_HTTP_BAD_REQUEST,
+                                           "the body is not gzip");
+        }
+
+        if (unpacked != US_GZIP_OK) {
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
+
+        /* bytes that were read count as work too: they may unpack to nothing */
+
+        body->bytes += body->last - body->pos - in.len;
+        body->pos = body->last - in.len;
 
     } while (piece->len == 0);
 

@@ -104,49 +104,6 @@ ngx_http_urlstore_group_charge(ngx_http_urlstore_batch_t *batch)
 }
 
 
-static ngx_int_t
-ngx_http_urlstore_group_run(ngx_http_urlstore_batch_t *batch,
-    ngx_http_urlstore_group_t *g)
-{
-    ngx_int_t                 rc;
-    ngx_http_urlstore_ctx_t  *ctx;
-
-    ctx = batch->ctx;
-
-    /* the body may have come slowly, while others of the client were added */
-
-    if (batch->action == NGX_HTTP_URLSTORE_ADD && batch->conf->quota
-        && !batch->admitted)
-    {
-        rc = ngx_http_urlstore_quota_test(batch->ctx);
-
-        if (rc != NGX_DECLINED) {
-            return rc;
-        }
-
-        batch->admitted = 1;
-    }
-
-    rc = ctx->zone->kind->group(batch, g);
-
-    if (rc != NGX_OK) {
-        return rc;
-    }
-
-    for ( /* void */ ; g->answered < g->n; g->answered++) {
-        rc = ngx_http_urlstore_answer(batch, &g->entries[g->answered]);
-
-        if (rc != NGX_OK) {
-            return rc;
-        }
-    }
-
-    ngx_http_urlstore_group_charge(batch);
-
-    return batch->over ? NGX_HTTP_REQUEST_ENTITY_TOO_LARGE : NGX_OK;
-}
-
-
 ngx_int_t
 ngx_http_urlstore_group_flush(ngx_http_urlstore_batch_t *batch)
 {
@@ -163,10 +120,38 @@ ngx_http_urlstore_group_flush(ngx_http_urlstore_batch_t *batch)
     while (batch->queue) {
         g = batch->queue;
 
-        rc = ngx_http_urlstore_group_run(batch, g);
+        /* the body may have come slowly, while others were added */
+
+        if (batch->action == NGX_HTTP_URLSTORE_ADD && batch->conf->quota
+            && !batch->admitted)
+        {
+            rc = ngx_http_urlstore_quota_test(batch->ctx);
+
+            if (rc != NGX_DECLINED) {
+                return rc;
+            }
+
+            batch->admitted = 1;
+        }
+
+        rc = batch->ctx->zone->kind->group(batch, g);
 
         if (rc != NGX_OK) {
             return rc;
+        }
+
+        for ( /* void */ ; g->answered < g->n; g->answered++) {
+            rc = ngx_http_urlstore_answer(batch, &g->entries[g->answered]);
+
+            if (rc != NGX_OK) {
+                return rc;
+            }
+        }
+
+        ngx_http_urlstore_group_charge(batch);
+
+        if (batch->over) {
+            return NGX_HTTP_REQUEST_ENTITY_TOO_LARGE;
         }
 
         batch->queue = g->next;
@@ -174,45 +159,6 @@ ngx_http_urlstore_group_flush(ngx_http_urlstore_batch_t *batch)
     }
 
     return NGX_OK;
-}
-
-
-/*
- * A group with room for an entry.  NGX_BUSY: there is one, but no more must be
- * read, because the full one waits for the ring.
- */
-
-static ngx_int_t
-ngx_http_urlstore_item_group(ngx_http_urlstore_batch_t *batch)
-{
-    ngx_int_t                   rc;
-    ngx_http_urlstore_group_t  *g;
-
-    rc = NGX_OK;
-    g = batch->group;
-
-    if (g && (g->n == US_STORE_GROUP
-              || (size_t) (g->text + NGX_HTTP_URLSTORE_TEXT_SIZE - g->last)
-                 < US_URL_MAX + 8 + US_INPUT_REF))
-    {
-        rc = ngx_http_urlstore_group_flush(batch);
-
-        if (rc != NGX_OK && rc != NGX_BUSY) {
-            return rc;
-        }
-    }
-
-    if (batch->group == NULL) {
-        batch->group = ngx_http_urlstore_group_get(
-                                            batch->ctx->r->connection->log);
-        if (batch->group == NULL) {
-            return ngx_http_urlstore_fault(batch->ctx,
-                                           NGX_HTTP_INTERNAL_SERVER_ERROR,
-                                           "no memory for a group");
-        }
-    }
-
-    return rc;
 }
 
 
@@ -481,15 +427,40 @@ ngx_http_urlstore_item(ngx_http_urlstore_batch_t *batch,
                                        NGX_HTTP_URLSTORE_TOO_MANY, max);
     }
 
-    rc = ngx_http_urlstore_item_group(batch);
+    rc = NGX_OK;
+    g = batch->group;
 
-    if (rc != NGX_OK && rc != NGX_BUSY) {
-        return rc;
+    if (g && (g->n == US_STORE_GROUP
+              || (size_t) (g->text + NGX_HTTP_URLSTORE_TEXT_SIZE - g->last)
+                 < US_URL_MAX + 8 + US_INPUT_REF))
+    {
+        /*
+         * NGX_BUSY: there is room for this entry, but no more must be read,
+         * because the full group waits for the ring
+         */
+
+        rc = ngx_http_urlstore_group_flush(batch);
+
+        if (rc != NGX_OK && rc != NGX_BUSY) {
+            return rc;
+        }
+    }
+
+    g = batch->group;
+
+    if (g == NULL) {
+        g = ngx_http_urlstore_group_get(batch->ctx->r->connection->log);
+        if (g == NULL) {
+            return ngx_http_urlstore_fault(batch->ctx,
+                                           NGX_HTTP_INTERNAL_SERVER_ERROR,
+                                           "no memory for a group");
+        }
+
+        batch->group = g;
     }
 
     batch->items++;
 
-    g = batch->group;
     e = &g->entries[g->n++];
 
     e->item = NULL;

@@ -108,27 +108,6 @@ ngx_http_urlstore_log_place(ngx_http_urlstore_ctx_t *ctx, us_place_t *at,
 }
 
 
-/* a number of the query; NGX_DECLINED: *n is it, or 0; else replied */
-
-static ngx_int_t
-ngx_http_urlstore_log_number(ngx_http_urlstore_ctx_t *ctx, const char *name,
-    uint64_t *n)
-{
-    ngx_str_t  value;
-
-    *n = 0;
-
-    if (!ngx_http_urlstore_arg(ctx, name, &value)
-        || us_id_parse(ngx_http_urlstore_str(&value), n) == US_ID_OK)
-    {
-        return NGX_DECLINED;
-    }
-
-    return ngx_http_urlstore_bad(ctx, "invalid \"%s\": a decimal number of "
-                                 "up to 16 digits is expected", name);
-}
-
-
 static void
 ngx_http_urlstore_log_known(ngx_http_urlstore_log_t *log, ngx_log_t *l)
 {
@@ -277,48 +256,22 @@ ngx_http_urlstore_log_beat(ngx_http_urlstore_log_t *log,
 }
 
 
-static ngx_int_t
-ngx_http_urlstore_log_begin(ngx_http_urlstore_log_t *log,
-    ngx_http_urlstore_out_t *out, us_beat_t *beat)
-{
-    char       *text;
-    size_t      len;
-    uint8_t     head[US_STREAM_MANIFEST];
-    ngx_int_t   rc;
-
-    log->begun = 1;
-
-    if (us_manifest_print(&log->ship.manifest, &text, &len, NULL) == -1) {
-        return NGX_ERROR;
-    }
-
-    us_stream_manifest(head, len);
-
-    rc = ngx_http_urlstore_log_write(out, head, sizeof(head));
-
-    if (rc == NGX_AGAIN) {
-        rc = ngx_http_urlstore_log_write(out, text, len);
-    }
-
-    free(text);
-
-    return rc == NGX_AGAIN ? ngx_http_urlstore_log_beat(log, out, beat) : rc;
-}
-
-
 /* one block, or what is due before it */
 
 static ngx_int_t
 ngx_http_urlstore_log_produce(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_out_t *out)
 {
+    char                     *text;
     size_t                    len;
+    ngx_int_t                 wrote;
     us_beat_t                 beat;
     us_tail_t                 tail;
     ngx_uint_t                level;
     us_ship_rc_t              rc;
     const uint8_t            *p;
     ngx_http_urlstore_log_t  *log;
+    uint8_t                   head[US_STREAM_MANIFEST];
 
     log = ctx->data;
 
@@ -331,7 +284,24 @@ ngx_http_urlstore_log_produce(ngx_http_urlstore_ctx_t *ctx,
     us_life_journal(log->life, &tail, &beat);
 
     if (!log->begun) {
-        return ngx_http_urlstore_log_begin(log, out, &beat);
+        log->begun = 1;
+
+        if (us_manifest_print(&log->ship.manifest, &text, &len, NULL) == -1) {
+            return NGX_ERROR;
+        }
+
+        us_stream_manifest(head, len);
+
+        wrote = ngx_http_urlstore_log_write(out, head, sizeof(head));
+
+        if (wrote == NGX_AGAIN) {
+            wrote = ngx_http_urlstore_log_write(out, text, len);
+        }
+
+        free(text);
+
+        return wrote == NGX_AGAIN ? ngx_http_urlstore_log_beat(log, out, &beat)
+                                  : wrote;
     }
 
     if (ngx_http_urlstore_now() >= log->beat_next) {
@@ -418,10 +388,13 @@ ngx_http_urlstore_log_handler(ngx_http_urlstore_ctx_t *ctx)
                                          "\"path\"");
     }
 
-    rc = ngx_http_urlstore_log_number(ctx, "replica", &said.id);
+    said.id = 0;
+    said.erased = 0;
+
+    rc = ngx_http_urlstore_urls_number(ctx, "replica", 0, &said.id);
 
     if (rc == NGX_DECLINED) {
-        rc = ngx_http_urlstore_log_number(ctx, "erased", &said.erased);
+        rc = ngx_http_urlstore_urls_number(ctx, "erased", 0, &said.erased);
     }
 
     if (rc == NGX_DECLINED) {

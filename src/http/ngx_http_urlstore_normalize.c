@@ -13,6 +13,7 @@
 
 #include "ngx_http_urlstore_request.h"
 #include "../api/us_list.h"
+#include "../us_text.h"
 
 
 /* one more element of "steps"; without memory it is left out */
@@ -85,49 +86,6 @@ ngx_http_urlstore_normalize_spell(ngx_http_urlstore_ctx_t *ctx,
 }
 
 
-static ngx_int_t
-ngx_http_urlstore_normalize_out(ngx_http_urlstore_ctx_t *ctx, us_canon_t *canon,
-    ngx_http_urlstore_how_t *how)
-{
-    size_t                    n;
-    ngx_http_urlstore_out_t  *out;
-
-    out = &ctx->out;
-    n = how->steps ? how->steps->nelts : 0;
-
-    if (ngx_http_urlstore_out_init(out, ctx->r->pool,
-                                   us_explain_max(canon->url.href.len))
-        != NGX_OK)
-    {
-        return NGX_ERROR;
-    }
-
-    ngx_http_urlstore_accept(ctx, US_FORMAT_JSON);
-
-    if (ctx->format == US_FORMAT_TEXT) {
-        out->pos = ngx_cpymem(out->pos, canon->url.href.data,
-                              canon->url.href.len);
-        *out->pos++ = '\n';
-
-        return NGX_OK;
-    }
-
-    out->pos = us_explain_parts(out->pos, canon);
-
-    if (ngx_http_urlstore_out_room(out, n + 2) != NGX_OK) {
-        return NGX_ERROR;
-    }
-
-    if (n) {
-        out->pos = ngx_cpymem(out->pos, how->steps->elts, n);
-    }
-
-    out->pos = ngx_cpymem(out->pos, "}\n", 2);
-
-    return NGX_OK;
-}
-
-
 /* ?profile=P; NGX_DECLINED: go on */
 
 static ngx_int_t
@@ -185,9 +143,12 @@ ngx_http_urlstore_normalize_profile(ngx_http_urlstore_ctx_t *ctx,
 ngx_int_t
 ngx_http_urlstore_normalize_handler(ngx_http_urlstore_ctx_t *ctx)
 {
-    ngx_int_t                rc;
-    us_canon_t               canon;
-    ngx_http_urlstore_how_t  how;
+    size_t                    n;
+    us_str_t                  url;
+    ngx_int_t                 rc;
+    us_canon_t                canon;
+    ngx_http_urlstore_how_t   how;
+    ngx_http_urlstore_out_t  *out;
 
     ngx_memzero(&how, sizeof(ngx_http_urlstore_how_t));
 
@@ -220,8 +181,31 @@ ngx_http_urlstore_normalize_handler(ngx_http_urlstore_ctx_t *ctx)
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    if (ngx_http_urlstore_normalize_out(ctx, &canon, &how) != NGX_OK) {
+    out = &ctx->out;
+    url = canon.url.href;
+    n = how.steps ? how.steps->nelts : 0;
+
+    if (ngx_http_urlstore_out_init(out, ctx->r->pool,
+                                   us_explain_max(url.len) + n)
+        != NGX_OK)
+    {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    ngx_http_urlstore_accept(ctx, US_FORMAT_JSON);
+
+    if (ctx->format == US_FORMAT_TEXT) {
+        out->pos = us_put_str(out->pos, url);
+        *out->pos++ = '\n';
+
+    } else {
+        out->pos = us_explain_parts(out->pos, &canon);
+
+        if (n) {
+            out->pos = ngx_cpymem(out->pos, how.steps->elts, n);
+        }
+
+        out->pos = us_put(out->pos, "}\n");
     }
 
     return ngx_http_urlstore_reply_when(ctx, ngx_http_urlstore_send);
