@@ -343,21 +343,6 @@ ngx_http_urlstore_filter_exit(ngx_cycle_t *cycle)
 /* functions of the kind: see ngx_http_urlstore_kind_t */
 
 static ngx_int_t
-ngx_http_urlstore_filter_refuses(ngx_http_urlstore_ctx_t *ctx)
-{
-    const ngx_http_urlstore_endpoint_t  *ep;
-
-    ep = ctx->endpoint;
-
-    return ctx->handler
-           ? NGX_DECLINED
-           : ngx_http_urlstore_problem(ctx, NGX_HTTP_NOT_FOUND, NULL,
-                                       "a filter has no /%V: it keeps "
-                                       "neither ids nor URLs", &ep->name);
-}
-
-
-static ngx_int_t
 ngx_http_urlstore_filter_claims(ngx_http_urlstore_ctx_t *ctx, const char *what,
     uint64_t *least, uint64_t *most)
 {
@@ -519,10 +504,11 @@ ngx_http_urlstore_filter_figures(ngx_http_urlstore_zone_t *zone,
 /* "50000000", "50m": decimal millions */
 
 static ngx_int_t
-ngx_http_urlstore_filter_capacity(ngx_conf_t *cf,
-    ngx_http_urlstore_zone_t *zone, const ngx_http_urlstore_option_t *opt,
-    ngx_str_t *value)
+ngx_http_urlstore_filter_capacity(ngx_conf_t *cf, void *conf,
+    const ngx_http_urlstore_option_t *opt, ngx_str_t *value)
 {
+    ngx_http_urlstore_zone_t *zone = conf;
+
     off_t                        n;
     ngx_str_t                    digits;
     ngx_uint_t                   unit;
@@ -558,9 +544,11 @@ ngx_http_urlstore_filter_capacity(ngx_conf_t *cf,
 
 
 static ngx_int_t
-ngx_http_urlstore_filter_error(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
+ngx_http_urlstore_filter_error(ngx_conf_t *cf, void *conf,
     const ngx_http_urlstore_option_t *opt, ngx_str_t *value)
 {
+    ngx_http_urlstore_zone_t *zone = conf;
+
     char                        *end;
     double                       error;
     ngx_http_urlstore_filter_t  *f;
@@ -590,9 +578,11 @@ ngx_http_urlstore_filter_error(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
 
 
 static ngx_int_t
-ngx_http_urlstore_filter_unclean(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
+ngx_http_urlstore_filter_unclean(ngx_conf_t *cf, void *conf,
     const ngx_http_urlstore_option_t *opt, ngx_str_t *value)
 {
+    ngx_http_urlstore_zone_t *zone = conf;
+
     ngx_http_urlstore_filter_t  *f;
 
     f = zone->own;
@@ -645,7 +635,8 @@ static const ngx_http_urlstore_kind_t  ngx_http_urlstore_filter_kind = {
         [NGX_HTTP_URLSTORE_E_OPENAPI] = ngx_http_urlstore_openapi_handler
     },
 
-    .refuse = ngx_http_urlstore_filter_refuses,
+    .lacks = "a filter has no /%V: it keeps neither ids nor URLs",
+    .status = NGX_HTTP_NOT_FOUND,
     .normalize = us_normalize,
     .claims = ngx_http_urlstore_filter_claims,
     .batch = ngx_http_urlstore_filter_batch,
@@ -677,7 +668,7 @@ ngx_http_urlstore_filter(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     zone->kind = &ngx_http_urlstore_filter_kind;
     zone->own = f;
 
-    if (ngx_http_urlstore_zone_options(cf, zone,
+    if (ngx_http_urlstore_options_read(cf, zone, 3,
                                        ngx_http_urlstore_filter_options)
         != NGX_OK)
     {

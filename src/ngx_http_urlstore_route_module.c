@@ -23,7 +23,7 @@ static char *ngx_http_urlstore_route_merge_conf(ngx_conf_t *cf, void *parent,
     void *child);
 static ngx_int_t ngx_http_urlstore_route_begin(ngx_conf_t *cf);
 static ngx_int_t ngx_http_urlstore_route_check(ngx_conf_t *cf);
-static ngx_int_t ngx_http_urlstore_route_refuse(ngx_http_urlstore_ctx_t *ctx);
+static ngx_int_t ngx_http_urlstore_route_leads(ngx_http_urlstore_ctx_t *ctx);
 static ngx_int_t ngx_http_urlstore_route_claims(ngx_http_urlstore_ctx_t *ctx,
     const char *what, uint64_t *least, uint64_t *most);
 static ngx_int_t ngx_http_urlstore_route_cluster(ngx_http_urlstore_ctx_t *ctx);
@@ -53,7 +53,10 @@ static const ngx_http_urlstore_kind_t  ngx_http_urlstore_route_kind = {
         [NGX_HTTP_URLSTORE_E_OPENAPI] = ngx_http_urlstore_openapi_handler
     },
 
-    .refuse = ngx_http_urlstore_route_refuse,
+    .lacks = "a router has no /%V, which belongs to a shard: that is to be "
+             "asked",
+    .status = NGX_HTTP_NOT_IMPLEMENTED,
+    .begin = ngx_http_urlstore_route_leads,
     .normalize = us_normalize_text,            /* it spells no URL */
     .claims = ngx_http_urlstore_route_claims,
     .batch = ngx_http_urlstore_scatter_begin,
@@ -104,80 +107,6 @@ ngx_module_t  ngx_http_urlstore_route_module = {
     NULL,                                  /* exit master */
     NGX_MODULE_V1_PADDING
 };
-
-
-static ngx_int_t
-ngx_http_urlstore_route_options(ngx_conf_t *cf, ngx_str_t *endpoint,
-    ngx_http_upstream_conf_t *upstream)
-{
-    ngx_int_t    ms;
-    ngx_str_t   *value, arg;
-    ngx_uint_t   i, k, seen;
-
-    static const ngx_str_t  names[] = {
-        ngx_string("endpoint="),
-        ngx_string("connect="),
-        ngx_string("timeout=")
-    };
-
-    ngx_str_null(endpoint);
-
-    upstream->connect_timeout = 1000;
-    upstream->read_timeout = 15000;
-
-    value = cf->args->elts;
-    seen = 0;
-
-    for (i = 2; i < cf->args->nelts; i++) {
-
-        for (k = 0; k < 3; k++) {
-            if (ngx_strncmp(value[i].data, names[k].data, names[k].len) == 0) {
-                break;
-            }
-        }
-
-        ms = 0;
-        ngx_str_null(&arg);
-
-        if (k < 3) {
-            arg.data = value[i].data + names[k].len;
-            arg.len = value[i].len - names[k].len;
-            ms = k ? ngx_parse_time(&arg, 0) : (ngx_int_t) arg.len;
-        }
-
-        if (ms <= 0) {
-            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                               "invalid parameter \"%V\" of %V \"%V\": "
-                               "allowed are endpoint=NAME, connect=TIME and "
-                               "timeout=TIME", &value[i], &value[0],
-                               &value[1]);
-            return NGX_ERROR;
-        }
-
-        if (seen & 1 << k) {
-            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                               "duplicate parameter \"%V\" of %V \"%V\"",
-                               &value[i], &value[0], &value[1]);
-            return NGX_ERROR;
-        }
-
-        seen |= 1 << k;
-
-        if (k == 0) {
-            *endpoint = arg;
-
-        } else if (k == 1) {
-            upstream->connect_timeout = ms;
-
-        } else {
-            upstream->read_timeout = ms;
-        }
-    }
-
-    upstream->send_timeout = upstream->read_timeout;
-
-    return NGX_OK;
-}
 
 
 /* "PROFILE/1 www=W"; what is not known is found by the check */
@@ -317,6 +246,20 @@ ngx_http_urlstore_route_zone(ngx_conf_t *cf,
 }
 
 
+static ngx_http_urlstore_option_t  ngx_http_urlstore_route_options[] = {
+    { ngx_string("endpoint"), ngx_http_urlstore_opt_text,
+      offsetof(ngx_http_urlstore_route_loc_conf_t, endpoint), 1,
+      NGX_MAX_SIZE_T_VALUE, NULL, NULL, "the name of an endpoint" },
+    { ngx_string("connect"), ngx_http_urlstore_opt_time,
+      offsetof(ngx_http_urlstore_route_loc_conf_t, upstream.connect_timeout),
+      1, NGX_MAX_OFF_T_VALUE, NULL, NULL, "a time such as 1s" },
+    { ngx_string("timeout"), ngx_http_urlstore_opt_time,
+      offsetof(ngx_http_urlstore_route_loc_conf_t, upstream.read_timeout),
+      1, NGX_MAX_OFF_T_VALUE, NULL, NULL, "a time such as 15s" },
+    { ngx_null_string, NULL, 0, 0, 0, NULL, NULL, NULL }
+};
+
+
 /* urlstore_route NAME [endpoint=E] [connect=TIME] [timeout=TIME]; */
 
 static char *
@@ -324,7 +267,7 @@ ngx_http_urlstore_route(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
     ngx_http_urlstore_route_loc_conf_t *rlcf = conf;
 
-    ngx_str_t                     *value, endpoint;
+    ngx_str_t                     *value;
     ngx_http_core_loc_conf_t      *clcf;
     ngx_http_urlstore_cluster_t   *cluster;
     ngx_http_urlstore_loc_conf_t  *ulcf;
@@ -351,11 +294,17 @@ ngx_http_urlstore_route(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         return "cannot be in a location that has another handler";
     }
 
-    if (ngx_http_urlstore_route_options(cf, &endpoint, &rlcf->upstream)
+    rlcf->upstream.connect_timeout = 1000;
+    rlcf->upstream.read_timeout = 15000;
+
+    if (ngx_http_urlstore_options_read(cf, rlcf, 2,
+                                       ngx_http_urlstore_route_options)
         != NGX_OK)
     {
         return NGX_CONF_ERROR;
     }
+
+    rlcf->upstream.send_timeout = rlcf->upstream.read_timeout;
 
     ulcf->zone = ngx_http_urlstore_route_zone(cf, cluster);
 
@@ -363,8 +312,8 @@ ngx_http_urlstore_route(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         return NGX_CONF_ERROR;
     }
 
-    if (endpoint.len) {
-        ulcf->endpoint = ngx_http_urlstore_endpoint(&endpoint);
+    if (rlcf->endpoint.len) {
+        ulcf->endpoint = ngx_http_urlstore_endpoint(&rlcf->endpoint);
 
         if (ulcf->endpoint == NULL) {
             return "has an unknown endpoint";
@@ -495,27 +444,14 @@ ngx_http_urlstore_route_check(ngx_conf_t *cf)
 /* functions of the kind: see ngx_http_urlstore_kind_t */
 
 static ngx_int_t
-ngx_http_urlstore_route_refuse(ngx_http_urlstore_ctx_t *ctx)
+ngx_http_urlstore_route_leads(ngx_http_urlstore_ctx_t *ctx)
 {
-    const ngx_http_urlstore_endpoint_t  *ep;
+    /* a node that leads to a router: a request could go round for ever */
 
-    ep = ctx->endpoint;
-
-    if (ngx_http_urlstore_header_in(ctx->r, "urlstore-map")) {
-
-        /* a node that leads to a router: a request could go round for ever */
-
-        return ngx_http_urlstore_problem(ctx, NGX_HTTP_URLSTORE_MISDIRECTED,
-                                         NULL, "this is a router and not a "
-                                         "shard");
-    }
-
-    return ctx->handler
-           ? NGX_DECLINED
-           : ngx_http_urlstore_problem(ctx, NGX_HTTP_NOT_IMPLEMENTED, NULL,
-                                       "a router has no /%V, which belongs to "
-                                       "a shard: that is to be asked",
-                                       &ep->name);
+    return ngx_http_urlstore_header_in(ctx->r, "urlstore-map")
+           ? ngx_http_urlstore_problem(ctx, NGX_HTTP_URLSTORE_MISDIRECTED,
+                                       NULL, "this is a router and not a shard")
+           : NGX_DECLINED;
 }
 
 

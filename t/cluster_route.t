@@ -808,12 +808,12 @@ refused("$up$route", qr/urlstore_cluster "crawl" must be declared above/,
 refused("$cluster$up" . $server->('urlstore_route crawl when=now;'),
     qr/invalid parameter "when=now" of urlstore_route/, 'a parameter');
 refused("$cluster$up" . $server->('urlstore_route crawl timeout=x;'),
-    qr/invalid parameter "timeout=x"/, 'a time');
+    qr/invalid value "x" of parameter "timeout"/, 'a time');
 refused("$cluster$up" . $server->("urlstore_route crawl $_->[0];"),
     qr/$_->[1]/, $_->[0]) for
-    ['timeout=0', 'invalid parameter "timeout=0"'],
-    ['connect=1s connect=2s', 'duplicate parameter "connect=2s"'],
-    ['endpoint=add endpoint=seen', 'duplicate parameter "endpoint=seen"'],
+    ['timeout=0', 'invalid value "0" of parameter "timeout"'],
+    ['connect=1s connect=2s', 'duplicate parameter "connect"'],
+    ['endpoint=add endpoint=seen', 'duplicate parameter "endpoint"'],
     ['endpoint=log', 'has an endpoint that a router does not have'];
 refused("$cluster$up" . $server->('urlstore_route crawl endpoint=x;'),
     qr/has an unknown endpoint/, 'an endpoint');

@@ -384,11 +384,11 @@ for ([ '1k', 'invalid size "1k" of urlstore_idempotency: at least 16k, or '
         . '"off", is expected' ],
     [ 'x', 'invalid size "x"' ],
     [ '-1', 'invalid size "-1"' ],
-    [ '1m x', 'invalid parameter "x" of urlstore_idempotency: keep=TIME is' ],
-    [ '1m keep=', 'invalid time "" of urlstore_idempotency: 1s to 1d is' ],
-    [ '1m keep=0', 'invalid time "0"' ],
-    [ '1m keep=2d', 'invalid time "2d"' ],
-    [ '1m keep=x', 'invalid time "x"' ],
+    [ '1m x', 'invalid parameter "x" of urlstore_idempotency "1m": allowed '
+        . 'are keep' ],
+    (map { [ "1m keep=$_", qq/invalid value "$_" of parameter "keep" of /
+        . 'urlstore_idempotency "1m": a time from 1s to 1d is expected' ] }
+        '', '0', '2d', 'x'),
     [ 'off keep=1s', '"off" allows no other parameter' ],
     [ '1m; urlstore_idempotency 1m', 'is duplicate' ],
     [ '1m keep=1s 2', 'invalid number of arguments' ])

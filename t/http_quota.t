@@ -220,11 +220,12 @@ for ([ '$host', 'needs KEY and RATE, or "off"' ],
     (map { [ "\$host $_", qq/invalid rate "$_" of urlstore_quota: $rate/ ] }
         '0/s', '-1/s', '1.5/s', '1/d', '1/', '/s', 'r/s', '1rr/s', '1', '1/ss',
         '1000000001/s', '99999999999999999999/h'),
-    (map { [ "\$host 1/s burst=$_", qq/invalid burst "$_" of urlstore_quota: /
-        . 'a number of 0 to 1000000000 is expected' ] }
+    (map { [ "\$host 1/s burst=$_", qq/invalid value "$_" of parameter /
+        . '"burst" of urlstore_quota "$host": a number of 0 to 1000000000 is '
+        . 'expected' ] }
         '', 'x', '-1', '1.5', '1000000001', '99999999999999999999'),
-    (map { [ "\$host 1/s zone=$_", qq/invalid zone "$_" of urlstore_quota: /
-        . $room ] }
+    (map { [ "\$host 1/s zone=$_", qq/invalid value "$_" of parameter /
+        . qq/"zone" of urlstore_quota "\$host": $room/ ] }
         '', ':1m', 'x:', 'x:1', 'x:x', 'x:-1', 'x:31k', 'x:1m:1m'),
     [ '$host 1/s x', 'invalid parameter "x" of urlstore_quota' ],
     [ '$host 1/s burst=1 burst=2',

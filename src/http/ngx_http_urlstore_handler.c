@@ -343,12 +343,9 @@ ngx_http_urlstore_handler(ngx_http_request_t *r)
     ctx->endpoint = ep;
     ctx->handler = zone->kind->handlers[ep - ngx_http_urlstore_endpoints];
 
-    if (zone->kind->refuse) {
-        rc = zone->kind->refuse(ctx);
-
-        if (rc != NGX_DECLINED) {
-            return rc;
-        }
+    if (ctx->handler == NULL) {
+        return ngx_http_urlstore_problem(ctx, zone->kind->status, NULL,
+                                         zone->kind->lacks, &ep->name);
     }
 
     ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);

@@ -36,6 +36,14 @@
 #define NGX_HTTP_URLSTORE_KEY_MAX    255
 
 
+static ngx_http_urlstore_option_t  ngx_http_urlstore_keys_options[] = {
+    { ngx_string("keep"), ngx_http_urlstore_opt_time,
+      offsetof(ngx_http_urlstore_main_conf_t, keys_keep), 1000, 86400000, NULL,
+      NULL, "a time from 1s to 1d" },
+    { ngx_null_string, NULL, 0, 0, 0, NULL, NULL, NULL }
+};
+
+
 /* SIZE [keep=TIME], or off */
 
 char *
@@ -43,9 +51,8 @@ ngx_http_urlstore_idempotency(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
     ngx_http_urlstore_main_conf_t *umcf = conf;
 
-    ssize_t      size;
-    ngx_str_t   *value, text;
-    ngx_msec_t   keep;
+    ssize_t     size;
+    ngx_str_t  *value;
 
     if (umcf->keys_size != NGX_CONF_UNSET_SIZE) {
         return "is duplicate";
@@ -74,32 +81,9 @@ ngx_http_urlstore_idempotency(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
     umcf->keys_size = size;
 
-    if (cf->args->nelts == 2) {
-        return NGX_CONF_OK;
-    }
-
-    if (ngx_strncmp(value[2].data, "keep=", 5) != 0) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "invalid parameter \"%V\" of urlstore_idempotency: "
-                           "keep=TIME is expected", &value[2]);
-        return NGX_CONF_ERROR;
-    }
-
-    text.data = value[2].data + 5;
-    text.len = value[2].len - 5;
-
-    keep = ngx_parse_time(&text, 0);
-
-    if (keep == (ngx_msec_t) NGX_ERROR || keep < 1000 || keep > 86400000) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "invalid time \"%V\" of urlstore_idempotency: 1s "
-                           "to 1d is expected", &text);
-        return NGX_CONF_ERROR;
-    }
-
-    umcf->keys_keep = keep;
-
-    return NGX_CONF_OK;
+    return ngx_http_urlstore_options_read(cf, umcf, 2,
+                                          ngx_http_urlstore_keys_options)
+           == NGX_OK ? NGX_CONF_OK : NGX_CONF_ERROR;
 }
 
 

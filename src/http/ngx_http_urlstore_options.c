@@ -5,11 +5,12 @@
  *     urlstore_zone    NAME SIZE [OPTION=VALUE ...];
  *     urlstore_filter  NAME SIZE [OPTION=VALUE ...];
  *
- * An option is a row of a table: its name, the function that reads values of
- * its type, the place of the value, its bounds, the option without which it has
- * no meaning, and what is allowed, for the message.  An option that is no plain
- * value has a function of its own.  What else the options need of one another
- * is in ngx_http_urlstore_zone_check().
+ * An option of these, and of other directives, is a row of a table: its name,
+ * the function that reads values of its type, the place of the value, its
+ * bounds, the option without which it has no meaning, and what is allowed, for
+ * the message.  An option that is no plain value has a function of its own.
+ * What else the options need of one another is in
+ * ngx_http_urlstore_zone_check().
  *
  * Another size at a reload is refused here, because nginx would silently create
  * an empty zone.
@@ -59,7 +60,7 @@
 /* one of opt->words */
 
 ngx_int_t
-ngx_http_urlstore_opt_word(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
+ngx_http_urlstore_opt_word(ngx_conf_t *cf, void *conf,
     const ngx_http_urlstore_option_t *opt, ngx_str_t *value)
 {
     const ngx_conf_enum_t  *word;
@@ -67,7 +68,7 @@ ngx_http_urlstore_opt_word(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
     for (word = opt->words; word->name.len; word++) {
 
         if (ngx_strcmp(word->name.data, value->data) == 0) {
-            *(unsigned *) ((u_char *) zone + opt->offset) = word->value;
+            *(unsigned *) ((u_char *) conf + opt->offset) = word->value;
             return NGX_OK;
         }
     }
@@ -79,12 +80,12 @@ ngx_http_urlstore_opt_word(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
 /* a path, relative to nginx's prefix */
 
 ngx_int_t
-ngx_http_urlstore_opt_path(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
+ngx_http_urlstore_opt_path(ngx_conf_t *cf, void *conf,
     const ngx_http_urlstore_option_t *opt, ngx_str_t *value)
 {
     ngx_str_t  *path;
 
-    path = (ngx_str_t *) ((u_char *) zone + opt->offset);
+    path = (ngx_str_t *) ((u_char *) conf + opt->offset);
     *path = *value;
 
     return value->len ? ngx_conf_full_name(cf->cycle, path, 0) : NGX_ERROR;
@@ -93,11 +94,11 @@ ngx_http_urlstore_opt_path(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
 
 /* a text of so many bytes */
 
-static ngx_int_t
-ngx_http_urlstore_opt_text(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
+ngx_int_t
+ngx_http_urlstore_opt_text(ngx_conf_t *cf, void *conf,
     const ngx_http_urlstore_option_t *opt, ngx_str_t *value)
 {
-    *(ngx_str_t *) ((u_char *) zone + opt->offset) = *value;
+    *(ngx_str_t *) ((u_char *) conf + opt->offset) = *value;
 
     return value->len >= opt->least && value->len <= opt->most ? NGX_OK
                                                                : NGX_ERROR;
@@ -105,7 +106,7 @@ ngx_http_urlstore_opt_text(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
 
 
 static ngx_int_t
-ngx_http_urlstore_opt_number(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
+ngx_http_urlstore_opt_number(ngx_conf_t *cf, void *conf,
     const ngx_http_urlstore_option_t *opt, ngx_str_t *value)
 {
     ngx_int_t  n;
@@ -118,7 +119,7 @@ ngx_http_urlstore_opt_number(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
         return NGX_ERROR;
     }
 
-    *(ngx_int_t *) ((u_char *) zone + opt->offset) = n;
+    *(ngx_int_t *) ((u_char *) conf + opt->offset) = n;
 
     return NGX_OK;
 }
@@ -126,8 +127,8 @@ ngx_http_urlstore_opt_number(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
 
 /* ms */
 
-static ngx_int_t
-ngx_http_urlstore_opt_time(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
+ngx_int_t
+ngx_http_urlstore_opt_time(ngx_conf_t *cf, void *conf,
     const ngx_http_urlstore_option_t *opt, ngx_str_t *value)
 {
     ngx_int_t  n;
@@ -140,7 +141,7 @@ ngx_http_urlstore_opt_time(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
         return NGX_ERROR;
     }
 
-    *(uint64_t *) ((u_char *) zone + opt->offset) = n;
+    *(uint64_t *) ((u_char *) conf + opt->offset) = n;
 
     return NGX_OK;
 }
@@ -149,24 +150,22 @@ ngx_http_urlstore_opt_time(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
 /* off is 0 */
 
 static ngx_int_t
-ngx_http_urlstore_opt_time_or_off(ngx_conf_t *cf,
-    ngx_http_urlstore_zone_t *zone, const ngx_http_urlstore_option_t *opt,
-    ngx_str_t *value)
+ngx_http_urlstore_opt_time_or_off(ngx_conf_t *cf, void *conf,
+    const ngx_http_urlstore_option_t *opt, ngx_str_t *value)
 {
     if (ngx_strcmp(value->data, "off") != 0) {
-        return ngx_http_urlstore_opt_time(cf, zone, opt, value);
+        return ngx_http_urlstore_opt_time(cf, conf, opt, value);
     }
 
-    *(uint64_t *) ((u_char *) zone + opt->offset) = 0;
+    *(uint64_t *) ((u_char *) conf + opt->offset) = 0;
 
     return NGX_OK;
 }
 
 
 static ngx_int_t
-ngx_http_urlstore_opt_size_or_off(ngx_conf_t *cf,
-    ngx_http_urlstore_zone_t *zone, const ngx_http_urlstore_option_t *opt,
-    ngx_str_t *value)
+ngx_http_urlstore_opt_size_or_off(ngx_conf_t *cf, void *conf,
+    const ngx_http_urlstore_option_t *opt, ngx_str_t *value)
 {
     off_t  n;
 
@@ -180,7 +179,7 @@ ngx_http_urlstore_opt_size_or_off(ngx_conf_t *cf,
         }
     }
 
-    *(uint64_t *) ((u_char *) zone + opt->offset) = n;
+    *(uint64_t *) ((u_char *) conf + opt->offset) = n;
 
     return NGX_OK;
 }
@@ -191,9 +190,11 @@ ngx_http_urlstore_opt_size_or_off(ngx_conf_t *cf,
 /* A,B,...: words of letters, digits, - and _ */
 
 static ngx_int_t
-ngx_http_urlstore_opt_marks(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
+ngx_http_urlstore_opt_marks(ngx_conf_t *cf, void *conf,
     const ngx_http_urlstore_option_t *opt, ngx_str_t *value)
 {
+    ngx_http_urlstore_zone_t *zone = conf;
+
     return us_conf_marks(&zone->conf, ngx_http_urlstore_str(value)) == 0
            ? NGX_OK : NGX_ERROR;
 }
@@ -202,9 +203,11 @@ ngx_http_urlstore_opt_marks(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
 /* the unit of claims: a duration as in requests */
 
 static ngx_int_t
-ngx_http_urlstore_opt_revisit(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
+ngx_http_urlstore_opt_revisit(ngx_conf_t *cf, void *conf,
     const ngx_http_urlstore_option_t *opt, ngx_str_t *value)
 {
+    ngx_http_urlstore_zone_t *zone = conf;
+
     uint64_t  s;
 
     if (us_time_duration(ngx_http_urlstore_str(value), &s) == -1
@@ -220,12 +223,14 @@ ngx_http_urlstore_opt_revisit(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
 
 
 static ngx_int_t
-ngx_http_urlstore_opt_sync(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
+ngx_http_urlstore_opt_sync(ngx_conf_t *cf, void *conf,
     const ngx_http_urlstore_option_t *opt, ngx_str_t *value)
 {
-    us_life_conf_t  *conf;
+    ngx_http_urlstore_zone_t *zone = conf;
 
-    conf = &zone->life.conf;
+    us_life_conf_t  *life;
+
+    life = &zone->life.conf;
 
     /* /stats has room for so much */
 
@@ -233,15 +238,15 @@ ngx_http_urlstore_opt_sync(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
         return NGX_ERROR;
     }
 
-    conf->sync_name = (char *) value->data;
+    life->sync_name = (char *) value->data;
 
     if (ngx_strcmp(value->data, "always") == 0) {
-        conf->sync = US_SYNC_ALWAYS;
+        life->sync = US_SYNC_ALWAYS;
         return NGX_OK;
     }
 
     if (ngx_strcmp(value->data, "off") == 0) {
-        conf->sync = US_SYNC_OFF;
+        life->sync = US_SYNC_OFF;
         return NGX_OK;
     }
 
@@ -250,9 +255,11 @@ ngx_http_urlstore_opt_sync(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
 
 
 static ngx_int_t
-ngx_http_urlstore_opt_cluster(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
+ngx_http_urlstore_opt_cluster(ngx_conf_t *cf, void *conf,
     const ngx_http_urlstore_option_t *opt, ngx_str_t *value)
 {
+    ngx_http_urlstore_zone_t *zone = conf;
+
     zone->cluster = ngx_http_urlstore_cluster_find(cf, value);
 
     return zone->cluster ? NGX_OK : NGX_ERROR;
@@ -260,9 +267,11 @@ ngx_http_urlstore_opt_cluster(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
 
 
 static ngx_int_t
-ngx_http_urlstore_opt_follow(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
+ngx_http_urlstore_opt_follow(ngx_conf_t *cf, void *conf,
     const ngx_http_urlstore_option_t *opt, ngx_str_t *value)
 {
+    ngx_http_urlstore_zone_t *zone = conf;
+
     u_char                  *path, *host;
     ngx_url_t                u;
     socklen_t               *lens;
@@ -448,14 +457,15 @@ ngx_http_urlstore_replicate_file(ngx_conf_t *cf,
 
 
 static ngx_int_t
-ngx_http_urlstore_opt_replicate(ngx_conf_t *cf,
-    ngx_http_urlstore_zone_t *zone, const ngx_http_urlstore_option_t *opt,
-    ngx_str_t *value)
+ngx_http_urlstore_opt_replicate(ngx_conf_t *cf, void *conf,
+    const ngx_http_urlstore_option_t *opt, ngx_str_t *value)
 {
+    ngx_http_urlstore_zone_t *zone = conf;
+
     char                  err[NGX_MAX_ERROR_STR];
     u_char               *p;
     ngx_str_t             kind, text;
-    us_replicate_conf_t  *conf;
+    us_replicate_conf_t  *repl;
 
     p = ngx_strlchr(value->data, value->data + value->len, ':');
 
@@ -475,25 +485,25 @@ ngx_http_urlstore_opt_replicate(ngx_conf_t *cf,
     text.data = p + 1;
     text.len = value->data + value->len - text.data;
 
-    conf = &zone->replicate;
-    conf->ops = ngx_http_urlstore_replicate_ops(cf, zone, &kind);
+    repl = &zone->replicate;
+    repl->ops = ngx_http_urlstore_replicate_ops(cf, zone, &kind);
 
-    if (conf->ops == NULL
+    if (repl->ops == NULL
         || (text.len && text.data[0] == '@'
             && ngx_http_urlstore_replicate_file(cf, zone, &text) != NGX_OK))
     {
         return NGX_ABORT;
     }
 
-    if (conf->ops->check((char *) text.data, err, sizeof(err)) == -1) {
+    if (repl->ops->check((char *) text.data, err, sizeof(err)) == -1) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                            "urlstore_zone \"%V\", \"replicate\": %s",
                            &zone->name, err);
         return NGX_ABORT;
     }
 
-    conf->conninfo = (char *) text.data;
-    zone->life.conf.replicate = conf;
+    repl->conninfo = (char *) text.data;
+    zone->life.conf.replicate = repl;
 
     return NGX_OK;
 }
@@ -772,7 +782,7 @@ ngx_http_urlstore_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     zone->conf.keys = NGX_MAX_SIZE_T_VALUE;
     zone->sets = NGX_HTTP_URLSTORE_SETS;
 
-    if (ngx_http_urlstore_zone_options(cf, zone, ngx_http_urlstore_options)
+    if (ngx_http_urlstore_options_read(cf, zone, 3, ngx_http_urlstore_options)
         != NGX_OK
         || ngx_http_urlstore_zone_check(cf, zone, size) != NGX_OK)
     {
@@ -893,55 +903,20 @@ ngx_http_urlstore_option(ngx_conf_t *cf, ngx_str_t *arg,
 }
 
 
-static void
-ngx_http_urlstore_option_invalid(ngx_conf_t *cf,
-    const ngx_http_urlstore_option_t *opt, ngx_str_t *v)
-{
-    u_char      *p, words[256];
-    ngx_str_t   *value;
-    ngx_uint_t   i;
-
-    p = words;
-
-    if (opt->allowed) {
-        p = ngx_slprintf(p, words + sizeof(words), "%s", opt->allowed);
-
-    } else {
-
-        /* "first, keep or strip" */
-
-        for (i = 0; opt->words[i].name.len; i++) {
-            p = ngx_slprintf(p, words + sizeof(words), "%s%V",
-                             i == 0 ? "" : opt->words[i + 1].name.len
-                                           ? ", " : " or ",
-                             &opt->words[i].name);
-        }
-    }
-
-    value = cf->args->elts;
-
-    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                       "invalid value \"%V\" of parameter \"%V\" of %V \"%V\": "
-                       "%*s is expected", v, &opt->name, &value[0], &value[1],
-                       (size_t) (p - words), words);
-}
-
-
-/* reads the arguments from the third on */
-
 ngx_int_t
-ngx_http_urlstore_zone_options(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
+ngx_http_urlstore_options_read(ngx_conf_t *cf, void *conf, ngx_uint_t from,
     ngx_http_urlstore_option_t *options)
 {
+    u_char                      *p, words[256];
     ngx_int_t                    rc;
     ngx_str_t                   *value, v;
-    ngx_uint_t                   i, bit, seen;
+    ngx_uint_t                   i, k, bit, seen;
     ngx_http_urlstore_option_t  *opt, *other;
 
     value = cf->args->elts;
     seen = 0;
 
-    for (i = 3; i < cf->args->nelts; i++) {
+    for (i = from; i < cf->args->nelts; i++) {
 
         opt = ngx_http_urlstore_option(cf, &value[i], options);
 
@@ -963,15 +938,33 @@ ngx_http_urlstore_zone_options(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
         v.data = value[i].data + opt->name.len + 1;
         v.len = value[i].len - opt->name.len - 1;
 
-        rc = opt->set(cf, zone, opt, &v);
+        rc = opt->set(cf, conf, opt, &v);
 
-        if (rc == NGX_ERROR) {
-            ngx_http_urlstore_option_invalid(cf, opt, &v);
+        if (rc == NGX_OK) {
+            continue;
         }
 
-        if (rc != NGX_OK) {
+        if (rc == NGX_ABORT) {
             return NGX_ERROR;
         }
+
+        /* "first, keep or strip" */
+
+        p = ngx_slprintf(words, words + sizeof(words), "%s",
+                         opt->allowed ? opt->allowed : "");
+
+        for (k = 0; !opt->allowed && opt->words[k].name.len; k++) {
+            p = ngx_slprintf(p, words + sizeof(words), "%s%V",
+                             k == 0 ? "" : opt->words[k + 1].name.len
+                                           ? ", " : " or ",
+                             &opt->words[k].name);
+        }
+
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "invalid value \"%V\" of parameter \"%V\" of %V "
+                           "\"%V\": %*s is expected", &v, &opt->name,
+                           &value[0], &value[1], (size_t) (p - words), words);
+        return NGX_ERROR;
     }
 
     for (opt = options; opt->name.len; opt++) {

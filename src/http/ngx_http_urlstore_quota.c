@@ -41,6 +41,8 @@ typedef struct {
 struct ngx_http_urlstore_quota_s {
     ngx_shm_zone_t                 *shm_zone;
     uint64_t                        burst;    /* units */
+    ngx_str_t                       name;     /* of zone=, or empty */
+    size_t                          size;     /* 0: another directive has it */
 };
 
 
@@ -48,93 +50,61 @@ struct ngx_http_urlstore_quota_s {
 static ngx_uint_t  ngx_http_urlstore_quota_tag;
 
 
-static char *
-ngx_http_urlstore_quota_invalid(ngx_conf_t *cf, const char *what,
-    ngx_str_t *value, const char *allowed)
+static ngx_int_t
+ngx_http_urlstore_quota_burst(ngx_conf_t *cf, void *conf,
+    const ngx_http_urlstore_option_t *opt, ngx_str_t *value)
 {
-    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                       "invalid %s \"%V\" of urlstore_quota: %s is expected",
-                       what, value, allowed);
+    ngx_http_urlstore_quota_t *quota = conf;
 
-    return NGX_CONF_ERROR;
+    return us_quota_burst(ngx_http_urlstore_str(value), &quota->burst) == 0
+           ? NGX_OK : NGX_ERROR;
 }
 
 
-/* burst=N and zone=NAME[:SIZE], each once; size: 0 if zone= has none */
+/* NAME[:SIZE] */
 
-static char *
-ngx_http_urlstore_quota_args(ngx_conf_t *cf, uint64_t *burst, ngx_str_t *zone,
-    size_t *size)
+static ngx_int_t
+ngx_http_urlstore_quota_name(ngx_conf_t *cf, void *conf,
+    const ngx_http_urlstore_option_t *opt, ngx_str_t *value)
 {
-    off_t        n;
-    u_char      *p, *last;
-    ngx_str_t   *value, s;
-    ngx_uint_t   i, seen, bit;
+    ngx_http_urlstore_quota_t *quota = conf;
 
-    value = cf->args->elts;
-    seen = 0;
+    off_t       n;
+    u_char     *p, *last;
+    ngx_str_t   size;
 
-    for (i = 3; i < cf->args->nelts; i++) {
+    quota->name = *value;
+    quota->size = 0;
 
-        bit = ngx_strncmp(value[i].data, "burst=", 6) == 0 ? 1
-              : ngx_strncmp(value[i].data, "zone=", 5) == 0 ? 2 : 0;
+    last = value->data + value->len;
+    p = ngx_strlchr(value->data, last, ':');
 
-        if (bit == 0) {
-            return ngx_http_urlstore_quota_invalid(cf, "parameter", &value[i],
-                                                "burst=N or zone=NAME:SIZE");
+    if (p) {
+        quota->name.len = p - value->data;
+        size.data = p + 1;
+        size.len = last - size.data;
+
+        n = ngx_parse_offset(&size);
+
+        if (n < (off_t) opt->least * (off_t) ngx_pagesize) {
+            return NGX_ERROR;
         }
 
-        s.data = (u_char *) strchr((char *) value[i].data, '=') + 1;
-        s.len = value[i].data + value[i].len - s.data;
-
-        if (seen & bit) {
-            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                               "duplicate parameter \"%*s\" of "
-                               "urlstore_quota", s.data - 1 - value[i].data,
-                               value[i].data);
-            return NGX_CONF_ERROR;
-        }
-
-        seen |= bit;
-
-        if (bit == 1) {
-            if (us_quota_burst(ngx_http_urlstore_str(&s), burst) != 0) {
-                return ngx_http_urlstore_quota_invalid(cf, "burst", &s,
-                           "a number of 0 to 1000000000");
-            }
-
-            continue;
-        }
-
-        /* without SIZE: another directive has it */
-
-        *zone = s;
-        *size = 0;
-        last = s.data + s.len;
-        p = ngx_strlchr(s.data, last, ':');
-        n = 0;
-
-        if (p) {
-            zone->len = p - s.data;
-            s.data = p + 1;
-            s.len = last - s.data;
-            n = ngx_parse_offset(&s);
-            *size = n;
-        }
-
-        if (zone->len == 0
-            || (p && n < (off_t) (NGX_HTTP_URLSTORE_QUOTA_PAGES
-                                  * ngx_pagesize)))
-        {
-            zone->len = last - zone->data;
-
-            return ngx_http_urlstore_quota_invalid(cf, "zone", zone,
-                       "NAME, or NAME:SIZE with at least 8 pages (32k)");
-        }
+        quota->size = n;
     }
 
-    return NGX_CONF_OK;
+    return quota->name.len ? NGX_OK : NGX_ERROR;
 }
+
+
+static ngx_http_urlstore_option_t  ngx_http_urlstore_quota_options[] = {
+    { ngx_string("burst"), ngx_http_urlstore_quota_burst,
+      0, 0, 0, NULL, NULL, "a number of 0 to 1000000000" },
+    { ngx_string("zone"), ngx_http_urlstore_quota_name,
+      0, NGX_HTTP_URLSTORE_QUOTA_PAGES, 0, NULL, NULL,
+      "NAME, or NAME:SIZE with at least 8 pages (32k)" },
+    { ngx_null_string, NULL, 0, 0, 0, NULL, NULL, NULL }
+};
 
 
 static ngx_int_t
@@ -296,10 +266,8 @@ ngx_http_urlstore_quota(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
     ngx_http_urlstore_loc_conf_t *ulcf = conf;
 
-    char                       *rv;
-    size_t                      size;
     uint64_t                    rate;
-    ngx_str_t                  *value, zone;
+    ngx_str_t                  *value, *name;
     ngx_http_urlstore_quota_t  *quota;
 
     if (ulcf->quota != NGX_CONF_UNSET_PTR) {
@@ -330,37 +298,41 @@ ngx_http_urlstore_quota(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         return NGX_CONF_ERROR;
     }
 
-    size = NGX_HTTP_URLSTORE_QUOTA_SIZE;
-    ngx_str_null(&zone);
+    quota->size = NGX_HTTP_URLSTORE_QUOTA_SIZE;
 
-    rv = ngx_http_urlstore_quota_args(cf, &quota->burst, &zone, &size);
-
-    if (rv != NGX_CONF_OK) {
-        return rv;
+    if (ngx_http_urlstore_options_read(cf, quota, 3,
+                                       ngx_http_urlstore_quota_options)
+        != NGX_OK)
+    {
+        return NGX_CONF_ERROR;
     }
 
     if (us_quota_rate(ngx_http_urlstore_str(&value[2]), &rate) != 0) {
-        return ngx_http_urlstore_quota_invalid(cf, "rate", &value[2],
-                   "a number of 1 to 1000000000, then \"/s\", \"/m\" or "
-                   "\"/h\"");
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "invalid rate \"%V\" of urlstore_quota: a number of "
+                           "1 to 1000000000, then \"/s\", \"/m\" or \"/h\" is "
+                           "expected", &value[2]);
+        return NGX_CONF_ERROR;
     }
 
-    if (zone.data == NULL) {
+    name = &quota->name;
+
+    if (name->len == 0) {
 
         /* that of all directives of this KEY and RATE that name none */
 
-        zone.data = ngx_pnalloc(cf->pool, sizeof("urlstore_quota  ")
-                                          + value[1].len + NGX_INT64_LEN);
-        if (zone.data == NULL) {
+        name->data = ngx_pnalloc(cf->pool, sizeof("urlstore_quota  ")
+                                           + value[1].len + NGX_INT64_LEN);
+        if (name->data == NULL) {
             return NGX_CONF_ERROR;
         }
 
-        zone.len = ngx_sprintf(zone.data, "urlstore_quota %V %uL", &value[1],
-                               rate)
-                   - zone.data;
+        name->len = ngx_sprintf(name->data, "urlstore_quota %V %uL", &value[1],
+                                rate)
+                    - name->data;
     }
 
-    quota->shm_zone = ngx_http_urlstore_quota_zone(cf, &zone, size, rate);
+    quota->shm_zone = ngx_http_urlstore_quota_zone(cf, name, quota->size, rate);
     if (quota->shm_zone == NULL) {
         return NGX_CONF_ERROR;
     }

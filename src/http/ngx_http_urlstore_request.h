@@ -168,11 +168,10 @@ typedef ngx_int_t (*ngx_http_urlstore_batch_pt)(
 struct ngx_http_urlstore_kind_s {
     const char                     *name;
 
-    /* of its endpoints; NULL: the kind has none, and refuse() replies */
+    /* of its endpoints; NULL: the kind has none, and replies so */
     ngx_http_urlstore_handler_pt    handlers[NGX_HTTP_URLSTORE_ENDPOINTS];
-
-    /* whatever the zone's state is; NULL: refuses nothing */
-    ngx_http_urlstore_handler_pt    refuse;
+    const char                     *lacks;    /* with the endpoint's name */
+    ngx_uint_t                      status;
 
     /* whether the zone can answer now; NULL: always */
     ngx_http_urlstore_handler_pt    begin;

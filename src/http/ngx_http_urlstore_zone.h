@@ -182,19 +182,17 @@ typedef struct {
 
 
 /*
- * An option of a directive that makes a zone, NAME=VALUE.  set() returns
- * NGX_OK, NGX_ERROR, or NGX_ABORT: it has logged why.
+ * An option of a directive, NAME=VALUE.  set() returns NGX_OK, NGX_ERROR, or
+ * NGX_ABORT: it has logged why.
  */
-
 typedef struct ngx_http_urlstore_option_s  ngx_http_urlstore_option_t;
 
 struct ngx_http_urlstore_option_s {
     ngx_str_t                       name;
-    ngx_int_t                     (*set)(ngx_conf_t *cf,
-                                        ngx_http_urlstore_zone_t *zone,
+    ngx_int_t                     (*set)(ngx_conf_t *cf, void *conf,
                                         const ngx_http_urlstore_option_t *opt,
                                         ngx_str_t *value);
-    size_t                          offset;   /* of the value, in the zone */
+    size_t                          offset;   /* of the value, in conf */
     uint64_t                        least;
     uint64_t                        most;
     ngx_conf_enum_t                *words;
@@ -213,8 +211,9 @@ ngx_http_urlstore_zone_t *ngx_http_urlstore_zone_find(ngx_conf_t *cf,
 
 ngx_http_urlstore_zone_t *ngx_http_urlstore_zone_declare(ngx_conf_t *cf,
     size_t *size);
-ngx_int_t ngx_http_urlstore_zone_options(ngx_conf_t *cf,
-    ngx_http_urlstore_zone_t *zone, ngx_http_urlstore_option_t *options);
+/* reads the arguments of a directive from this one on; conf: of the values */
+ngx_int_t ngx_http_urlstore_options_read(ngx_conf_t *cf, void *conf,
+    ngx_uint_t from, ngx_http_urlstore_option_t *options);
 ngx_int_t ngx_http_urlstore_path_free(ngx_conf_t *cf,
     ngx_http_urlstore_zone_t *zone);
 ngx_int_t ngx_http_urlstore_zone_resized(ngx_conf_t *cf,
@@ -222,14 +221,15 @@ ngx_int_t ngx_http_urlstore_zone_resized(ngx_conf_t *cf,
 char *ngx_http_urlstore_zone_add(ngx_conf_t *cf,
     ngx_http_urlstore_zone_t *zone, size_t size, ngx_shm_zone_init_pt init);
 
-/* types of options that filters have, too */
-
-ngx_int_t ngx_http_urlstore_opt_word(ngx_conf_t *cf,
-    ngx_http_urlstore_zone_t *zone, const ngx_http_urlstore_option_t *opt,
-    ngx_str_t *value);
-ngx_int_t ngx_http_urlstore_opt_path(ngx_conf_t *cf,
-    ngx_http_urlstore_zone_t *zone, const ngx_http_urlstore_option_t *opt,
-    ngx_str_t *value);
+/* types of options that other directives have, too */
+ngx_int_t ngx_http_urlstore_opt_word(ngx_conf_t *cf, void *conf,
+    const ngx_http_urlstore_option_t *opt, ngx_str_t *value);
+ngx_int_t ngx_http_urlstore_opt_path(ngx_conf_t *cf, void *conf,
+    const ngx_http_urlstore_option_t *opt, ngx_str_t *value);
+ngx_int_t ngx_http_urlstore_opt_text(ngx_conf_t *cf, void *conf,
+    const ngx_http_urlstore_option_t *opt, ngx_str_t *value);
+ngx_int_t ngx_http_urlstore_opt_time(ngx_conf_t *cf, void *conf,
+    const ngx_http_urlstore_option_t *opt, ngx_str_t *value);
 
 extern ngx_conf_enum_t  ngx_http_urlstore_profiles[];
 extern ngx_conf_enum_t  ngx_http_urlstore_www[];

@@ -43,6 +43,7 @@
 
 typedef struct {
     ngx_http_upstream_conf_t        upstream;
+    ngx_str_t                       endpoint; /* endpoint=, or empty: all */
 } ngx_http_urlstore_route_loc_conf_t;
 
 
