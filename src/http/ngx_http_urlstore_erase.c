@@ -16,7 +16,6 @@
 
 #include "ngx_http_urlstore_batch.h"
 #include "ngx_http_urlstore_cluster.h"
-#include "../api/us_list.h"
 
 
 /* how long a request waits for a sweep, us */

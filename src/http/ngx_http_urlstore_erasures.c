@@ -11,7 +11,6 @@
 
 
 #include "ngx_http_urlstore_batch.h"
-#include "../api/us_list.h"
 
 
 /* erasures of one slice of a list */

@@ -12,7 +12,6 @@
 
 
 #include "ngx_http_urlstore_request.h"
-#include "../api/us_list.h"
 #include "../us_text.h"
 
 

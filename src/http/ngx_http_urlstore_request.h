@@ -11,6 +11,7 @@
 
 
 #include "ngx_http_urlstore_zone.h"
+#include "../api/us_list.h"
 #include "../api/us_request.h"
 #include "../api/us_figures.h"
 #include "../api/us_problem.h"
@@ -295,9 +296,25 @@ struct ngx_http_urlstore_ctx_s {
 };
 
 
-/* the list of ids that a client has sent is there */
-typedef ngx_int_t (*ngx_http_urlstore_ids_pt)(ngx_http_urlstore_ctx_t *ctx,
-    ngx_chain_t *ids);
+/* a list of ids, ctx->data, and the reply as far as it is written */
+
+typedef struct ngx_http_urlstore_ids_s  ngx_http_urlstore_ids_t;
+
+/* the answer to an id; its URL may be in buf, which has room for any */
+typedef us_answer_t (*ngx_http_urlstore_find_pt)(ngx_http_urlstore_ctx_t *ctx,
+    ngx_http_urlstore_ids_t *ids, us_str_t id, u_char *buf, us_str_t *url);
+
+struct ngx_http_urlstore_ids_s {
+    us_list_t                       list;
+    ngx_http_urlstore_handler_pt    answer;
+    ngx_http_urlstore_find_pt       find;
+    ngx_http_urlstore_out_t         ids;      /* with commas between */
+    ngx_uint_t                      n;        /* of the body */
+    ngx_uint_t                      shown;
+    ngx_chain_t                    *at;       /* of the ids: not shown yet */
+    unsigned                        partial:1;    /* what is not known is
+                                                     unavailable */
+};
 
 
 /* an id that a client has sent, as the zone's store has it */
@@ -522,12 +539,14 @@ ngx_int_t ngx_http_urlstore_prefix_answer(ngx_http_urlstore_ctx_t *ctx,
     const us_str_t *found);
 
 /*
- * ngx_http_urlstore_url.c: of GET /url/7,9 and POST /url.  Calls answer(),
- * which is a part of the request, when the list is there, a text with commas
- * between.  NGX_DECLINED: the request is for one id.
+ * ngx_http_urlstore_url.c: of GET /url/7,9 and POST /url.  Calls answer() when
+ * the list is there, a text with commas between; it ends with ids_reply().
+ * NGX_DECLINED: the request is for one id.
  */
 ngx_int_t ngx_http_urlstore_ids(ngx_http_urlstore_ctx_t *ctx,
-    ngx_http_urlstore_ids_pt answer);
+    ngx_http_urlstore_handler_pt answer);
+ngx_int_t ngx_http_urlstore_ids_reply(ngx_http_urlstore_ctx_t *ctx,
+    ngx_http_urlstore_find_pt find);
 
 /* the replies: 404 to the id of the path; 410 to ctx->id */
 ngx_int_t ngx_http_urlstore_url_missing(ngx_http_urlstore_ctx_t *ctx);

@@ -16,7 +16,6 @@
 
 
 #include "ngx_http_urlstore_cluster.h"
-#include "../api/us_list.h"
 #include "../us_text.h"
 
 
@@ -24,18 +23,6 @@
 
 /* bytes of a client's text that a problem shows */
 #define NGX_HTTP_URLSTORE_SHOWN    40
-
-
-typedef struct {
-    us_list_t                       list;
-    ngx_http_urlstore_ids_pt        answer;
-    ngx_http_urlstore_out_t         ids;      /* with commas between */
-    ngx_uint_t                      n;        /* of the body */
-    ngx_chain_t                    *at;       /* of the ids: not shown yet */
-    unsigned                        begun:1;
-    unsigned                        partial:1;    /* what is not known is
-                                                     unavailable */
-} ngx_http_urlstore_ids_t;
 
 
 /*
@@ -261,13 +248,10 @@ static ngx_int_t
 ngx_http_urlstore_ids_produce(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_out_t *out)
 {
-    size_t                    len;
-    uint64_t                  id;
-    us_str_t                  list, text;
+    us_str_t                  list, id, url;
     ngx_buf_t                *b;
     ngx_uint_t                i;
-    us_id_rc_t                known;
-    us_store_status_t         status;
+    us_answer_t               answer;
     ngx_http_urlstore_ids_t  *ids;
     u_char                    buf[US_URL_MAX + 8];
 
@@ -277,29 +261,17 @@ ngx_http_urlstore_ids_produce(ngx_http_urlstore_ctx_t *ctx,
         return NGX_ERROR;
     }
 
-    if (!ids->begun) {
-        ids->begun = 1;
-
-        /* a router asks the next node, if this one may not deny */
-
-        ids->partial = !us_life_answers(&ctx->zone->life, 0)
-                       && ctx->zone->life.conf.replicate
-                       && ngx_http_urlstore_header_in(ctx->r, "urlstore-map")
-                          == NULL;
+    if (ids->shown == 0) {
         ids->list.format = ctx->format;
-        ids->list.times = ngx_http_urlstore_flag(ctx->r, "times");
         out->pos = us_list_begin(out->pos, &ids->list);
-
-        /* a claim may be newer than its id */
-
-        ctx->tops = !ids->list.times;
     }
 
-    for (i = 0;
-         i < NGX_HTTP_URLSTORE_IDS && ids->at
-         && !ngx_http_urlstore_out_enough(out);
-         i++)
-    {
+    for (i = 0; ids->at; i++) {
+
+        if (i == NGX_HTTP_URLSTORE_IDS || ngx_http_urlstore_out_enough(out)) {
+            return NGX_AGAIN;
+        }
+
         if (ngx_http_urlstore_out_room(out, US_LIST_LINE) != NGX_OK) {
             return NGX_ERROR;
         }
@@ -309,49 +281,17 @@ ngx_http_urlstore_ids_produce(ngx_http_urlstore_ctx_t *ctx,
         list.data = b->pos;
         list.len = b->last - b->pos;
 
-        (void) us_list_cut(&list, &text);
+        (void) us_list_cut(&list, &id);
 
-        len = 0;
-        known = ngx_http_urlstore_id_parse(ctx->zone, text, &id);
-        status = known == US_ID_OK
-                 ? us_store_get(ctx->zone->store, id, buf, &len)
-                 : known == US_ID_MOVED ? US_MOVED : US_UNKNOWN;
-
-        if (ids->partial
-            && (status == US_UNKNOWN
-                || (status != US_MOVED
-                    && id >= us_life_ids(&ctx->zone->life))))
-        {
-            status = US_MOVED;
-        }
-
-        if (status == US_OK && ids->list.times) {
-            ids->list.claimed = us_store_claimed(ctx->zone->store, id);
-        }
-
-        if (status == US_UNKNOWN) {
-            ctx->negative = 1;
-            ctx->absent = 1;
-
-        } else if (status != US_MOVED) {
-            ctx->absent |= (status == US_DELETED);
-            ctx->top = ngx_max(ctx->top, id + 1);
-        }
-
-        out->pos = us_list_id(out->pos, &ids->list, text,
-                              (us_str_t) { len, buf }, us_answer_of(status));
+        answer = ids->find(ctx, ids, id, buf, &url);
+        out->pos = us_list_id(out->pos, &ids->list, id, url, answer);
+        ids->shown++;
 
         b->pos = b->last - list.len;
 
         if (b->pos == b->last) {
             ids->at = ids->at->next;
         }
-    }
-
-    ctx->lsn = us_store_published(ctx->zone->store);
-
-    if (ids->at) {
-        return NGX_AGAIN;
     }
 
     if (ngx_http_urlstore_out_room(out, US_LIST_END) != NGX_OK) {
@@ -364,12 +304,84 @@ ngx_http_urlstore_ids_produce(ngx_http_urlstore_ctx_t *ctx,
 }
 
 
+ngx_int_t
+ngx_http_urlstore_ids_reply(ngx_http_urlstore_ctx_t *ctx,
+    ngx_http_urlstore_find_pt find)
+{
+    ngx_http_urlstore_ids_t  *ids;
+
+    ids = ctx->data;
+    ids->find = find;
+
+    return ngx_http_urlstore_stream(ctx, ngx_http_urlstore_ids_produce);
+}
+
+
+/* of a store: see ngx_http_urlstore_find_pt */
+
+static us_answer_t
+ngx_http_urlstore_ids_find(ngx_http_urlstore_ctx_t *ctx,
+    ngx_http_urlstore_ids_t *ids, us_str_t text, u_char *buf, us_str_t *url)
+{
+    uint64_t           id;
+    us_id_rc_t         known;
+    us_store_status_t  status;
+
+    url->data = buf;
+    url->len = 0;
+
+    known = ngx_http_urlstore_id_parse(ctx->zone, text, &id);
+    status = known == US_ID_OK
+             ? us_store_get(ctx->zone->store, id, buf, &url->len)
+             : known == US_ID_MOVED ? US_MOVED : US_UNKNOWN;
+
+    if (ids->partial
+        && (status == US_UNKNOWN
+            || (status != US_MOVED && id >= us_life_ids(&ctx->zone->life))))
+    {
+        status = US_MOVED;
+    }
+
+    if (status == US_OK && ids->list.times) {
+        ids->list.claimed = us_store_claimed(ctx->zone->store, id);
+    }
+
+    if (status == US_UNKNOWN) {
+        ctx->negative = 1;
+        ctx->absent = 1;
+
+    } else if (status != US_MOVED) {
+        ctx->absent |= (status == US_DELETED);
+        ctx->top = ngx_max(ctx->top, id + 1);
+    }
+
+    ctx->lsn = us_store_published(ctx->zone->store);
+
+    return us_answer_of(status);
+}
+
+
 /* of a store; the format of the reply is known */
 
 static ngx_int_t
-ngx_http_urlstore_ids_answer(ngx_http_urlstore_ctx_t *ctx, ngx_chain_t *list)
+ngx_http_urlstore_ids_answer(ngx_http_urlstore_ctx_t *ctx)
 {
-    return ngx_http_urlstore_stream(ctx, ngx_http_urlstore_ids_produce);
+    ngx_http_urlstore_ids_t  *ids;
+
+    ids = ctx->data;
+
+    /* a router asks the next node, if this one may not deny */
+
+    ids->partial = !us_life_answers(&ctx->zone->life, 0)
+                   && ctx->zone->life.conf.replicate
+                   && ngx_http_urlstore_header_in(ctx->r, "urlstore-map")
+                      == NULL;
+
+    /* a claim may be newer than its id */
+
+    ctx->tops = !ids->list.times;
+
+    return ngx_http_urlstore_ids_reply(ctx, ngx_http_urlstore_ids_find);
 }
 
 
@@ -429,7 +441,7 @@ ngx_http_urlstore_url_handler(ngx_http_urlstore_ctx_t *ctx)
 
 static ngx_http_urlstore_ids_t *
 ngx_http_urlstore_ids_create(ngx_http_urlstore_ctx_t *ctx,
-    ngx_http_urlstore_ids_pt answer)
+    ngx_http_urlstore_handler_pt answer)
 {
     ngx_http_request_t       *r;
     ngx_http_urlstore_ids_t  *ids;
@@ -446,6 +458,7 @@ ngx_http_urlstore_ids_create(ngx_http_urlstore_ctx_t *ctx,
     }
 
     ids->answer = answer;
+    ids->list.times = ngx_http_urlstore_flag(r, "times");
     ctx->data = ids;
 
     return ids;
@@ -456,7 +469,7 @@ ngx_http_urlstore_ids_create(ngx_http_urlstore_ctx_t *ctx,
 
 static ngx_int_t
 ngx_http_urlstore_ids_get(ngx_http_urlstore_ctx_t *ctx,
-    ngx_http_urlstore_ids_pt answer)
+    ngx_http_urlstore_handler_pt answer)
 {
     us_str_t                       bad;
     ngx_buf_t                     *b;
@@ -511,7 +524,7 @@ ngx_http_urlstore_ids_get(ngx_http_urlstore_ctx_t *ctx,
     ids->at->buf = b;
     ids->at->next = NULL;
 
-    return ids->answer(ctx, ids->at);
+    return ids->answer(ctx);
 }
 
 
@@ -580,7 +593,7 @@ ngx_http_urlstore_ids_run(ngx_http_urlstore_ctx_t *ctx)
 
     ids->at = ngx_http_urlstore_out_take(list, 0);
 
-    return ids->answer(ctx, ids->at);
+    return ids->answer(ctx);
 }
 
 
@@ -588,7 +601,7 @@ ngx_http_urlstore_ids_run(ngx_http_urlstore_ctx_t *ctx)
 
 ngx_int_t
 ngx_http_urlstore_ids(ngx_http_urlstore_ctx_t *ctx,
-    ngx_http_urlstore_ids_pt answer)
+    ngx_http_urlstore_handler_pt answer)
 {
     ngx_int_t   rc;
     ngx_str_t   value;

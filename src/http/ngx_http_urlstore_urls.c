@@ -26,7 +26,6 @@
 
 
 #include "ngx_http_urlstore_cluster.h"
-#include "../api/us_list.h"
 
 
 #define NGX_HTTP_URLSTORE_SLICE     256       /* ids, .2 ms */

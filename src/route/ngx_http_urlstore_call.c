@@ -176,39 +176,6 @@ ngx_http_urlstore_call_done(ngx_http_request_t *sr, void *data, ngx_int_t rc)
 }
 
 
-/* a probe has shorter limits: /health and /metrics answer while a node hangs */
-
-static ngx_http_upstream_conf_t *
-ngx_http_urlstore_call_conf(ngx_http_request_t *sr,
-    ngx_http_urlstore_call_t *call)
-{
-    ngx_http_upstream_conf_t            *conf;
-    ngx_http_urlstore_route_loc_conf_t  *rlcf;
-
-    rlcf = ngx_http_get_module_loc_conf(sr, ngx_http_urlstore_route_module);
-
-    if (!call->probes) {
-        return &rlcf->upstream;
-    }
-
-    conf = ngx_palloc(sr->pool, sizeof(ngx_http_upstream_conf_t));
-    if (conf == NULL) {
-        return NULL;
-    }
-
-    *conf = rlcf->upstream;
-
-    conf->connect_timeout = ngx_min(conf->connect_timeout,
-                                    NGX_HTTP_URLSTORE_CALL_PROBE);
-    conf->send_timeout = ngx_min(conf->send_timeout,
-                                 NGX_HTTP_URLSTORE_CALL_PROBE);
-    conf->read_timeout = ngx_min(conf->read_timeout,
-                                 NGX_HTTP_URLSTORE_CALL_PROBE);
-
-    return conf;
-}
-
-
 static ngx_int_t
 ngx_http_urlstore_call_request(ngx_http_request_t *sr)
 {
@@ -442,12 +409,6 @@ ngx_http_urlstore_call_header(ngx_http_request_t *sr)
 
 
 static void
-ngx_http_urlstore_call_abort(ngx_http_request_t *sr)
-{
-}
-
-
-static void
 ngx_http_urlstore_call_finalize(ngx_http_request_t *sr, ngx_int_t rc)
 {
     ngx_http_urlstore_call_t  *call;
@@ -658,11 +619,34 @@ ngx_http_urlstore_call_read(void *data, ssize_t bytes)
 static ngx_int_t
 ngx_http_urlstore_call_handler(ngx_http_request_t *sr)
 {
-    const us_str_t            *node;
-    ngx_http_upstream_t       *u;
-    ngx_http_urlstore_call_t  *call;
+    const us_str_t                      *node;
+    ngx_http_upstream_t                 *u;
+    ngx_http_upstream_conf_t            *conf;
+    ngx_http_urlstore_call_t            *call;
+    ngx_http_urlstore_route_loc_conf_t  *rlcf;
 
     call = sr->post_subrequest->data;
+    rlcf = ngx_http_get_module_loc_conf(sr, ngx_http_urlstore_route_module);
+    conf = &rlcf->upstream;
+
+    if (call->probes) {
+
+        /* shorter limits: /health and /metrics answer while a node hangs */
+
+        conf = ngx_palloc(sr->pool, sizeof(ngx_http_upstream_conf_t));
+        if (conf == NULL) {
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
+
+        *conf = rlcf->upstream;
+
+        conf->connect_timeout = ngx_min(conf->connect_timeout,
+                                        NGX_HTTP_URLSTORE_CALL_PROBE);
+        conf->send_timeout = ngx_min(conf->send_timeout,
+                                     NGX_HTTP_URLSTORE_CALL_PROBE);
+        conf->read_timeout = ngx_min(conf->read_timeout,
+                                     NGX_HTTP_URLSTORE_CALL_PROBE);
+    }
 
     if (ngx_http_upstream_create(sr) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
@@ -670,14 +654,14 @@ ngx_http_urlstore_call_handler(ngx_http_request_t *sr)
 
     u = sr->upstream;
 
-    u->conf = ngx_http_urlstore_call_conf(sr, call);
+    u->conf = conf;
     u->resolved = ngx_pcalloc(sr->pool, sizeof(ngx_http_upstream_resolved_t));
 
     if (call->head == NULL) {
         call->head = ngx_palloc(sr->pool, NGX_HTTP_URLSTORE_CALL_BUFFER);
     }
 
-    if (u->conf == NULL || u->resolved == NULL || call->head == NULL) {
+    if (u->resolved == NULL || call->head == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
@@ -705,7 +689,6 @@ ngx_http_urlstore_call_handler(ngx_http_request_t *sr)
     u->create_request = ngx_http_urlstore_call_request;
     u->reinit_request = ngx_http_urlstore_call_reinit;
     u->process_header = ngx_http_urlstore_call_header;
-    u->abort_request = ngx_http_urlstore_call_abort;
     u->finalize_request = ngx_http_urlstore_call_finalize;
 
     u->input_filter_init = ngx_http_urlstore_call_read_init;
@@ -774,44 +757,28 @@ ngx_http_urlstore_call_send(ngx_http_urlstore_call_t *call)
 
 
 ngx_int_t
-ngx_http_urlstore_call(ngx_http_urlstore_call_t *call)
+ngx_http_urlstore_fan_call(ngx_http_urlstore_fan_t *fan,
+    ngx_http_urlstore_call_t *call)
 {
     call->tries = 0;
     call->start = ngx_http_urlstore_now();
     call->node = ngx_http_urlstore_call_sums(call)->node
                  % call->map->shards[call->shard].nnodes;
 
-    return ngx_http_urlstore_call_send(call);
-}
-
-
-/* whether the call may have an answer at another node */
-
-static ngx_uint_t
-ngx_http_urlstore_call_again(ngx_http_urlstore_call_t *call)
-{
-    if (call->tries >= call->map->shards[call->shard].nnodes
-        || (call->probes && ngx_http_urlstore_now() - call->start
-                            > 2000 * NGX_HTTP_URLSTORE_CALL_PROBE))
-    {
-        return 0;
+    if (ngx_http_urlstore_call_send(call) != NGX_OK) {
+        return NGX_ERROR;
     }
 
-    if (call->refused) {
-        return 1;
-    }
+    fan->under_way++;
 
-    if (call->status) {
-        return call->reads && call->status == NGX_HTTP_SERVICE_UNAVAILABLE;
-    }
-
-    return !call->sent || call->reads;
+    return NGX_OK;
 }
 
 
 ngx_uint_t
 ngx_http_urlstore_call_ended(ngx_http_urlstore_call_t *call)
 {
+    ngx_uint_t                  again, nnodes;
     ngx_http_urlstore_calls_t  *sums;
 
     if (!call->ended) {
@@ -819,10 +786,20 @@ ngx_http_urlstore_call_ended(ngx_http_urlstore_call_t *call)
     }
 
     call->ended = 0;
+    nnodes = call->map->shards[call->shard].nnodes;
 
-    if (ngx_http_urlstore_call_again(call)) {
-        call->node = (call->node + 1)
-                     % call->map->shards[call->shard].nnodes;
+    /* whether it may have an answer at another node */
+
+    again = call->refused
+            || (call->status
+                ? call->reads && call->status == NGX_HTTP_SERVICE_UNAVAILABLE
+                : call->reads || !call->sent);
+
+    if (again && call->tries < nnodes
+        && (!call->probes || ngx_http_urlstore_now() - call->start
+                             <= 2000 * NGX_HTTP_URLSTORE_CALL_PROBE))
+    {
+        call->node = (call->node + 1) % nnodes;
 
         if (ngx_http_urlstore_call_send(call) == NGX_OK) {
             return 0;

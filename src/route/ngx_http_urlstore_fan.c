@@ -16,6 +16,10 @@
 #include "ngx_http_urlstore_route.h"
 
 
+/* bytes of the words and numbers of a path */
+#define NGX_HTTP_URLSTORE_PATH     128
+
+
 ngx_http_urlstore_fan_t *
 ngx_http_urlstore_fan(ngx_http_urlstore_ctx_t *ctx, ngx_int_t *rc)
 {
@@ -78,20 +82,6 @@ ngx_http_urlstore_fan_calls(ngx_http_urlstore_fan_t *fan, ngx_uint_t n)
         fan->calls[i].map = fan->map;
         fan->calls[i].method = NGX_HTTP_GET;
     }
-
-    return NGX_OK;
-}
-
-
-ngx_int_t
-ngx_http_urlstore_fan_call(ngx_http_urlstore_fan_t *fan,
-    ngx_http_urlstore_call_t *call)
-{
-    if (ngx_http_urlstore_call(call) != NGX_OK) {
-        return NGX_ERROR;
-    }
-
-    fan->under_way++;
 
     return NGX_OK;
 }
@@ -190,6 +180,31 @@ ngx_http_urlstore_fan_all(ngx_http_urlstore_fan_t *fan, const ngx_str_t *path,
     }
 
     return ngx_http_urlstore_fan_wait(fan);
+}
+
+
+ngx_int_t
+ngx_http_urlstore_route_path(ngx_http_urlstore_ctx_t *ctx, ngx_str_t *path,
+    const char *fmt, ...)
+{
+    u_char   *last;
+    va_list   args;
+
+    path->len = NGX_HTTP_URLSTORE_PATH + ctx->r->args.len + ctx->tail.len
+                + ctx->set_name.len;
+    path->data = ngx_pnalloc(ctx->r->pool, path->len);
+
+    if (path->data == NULL) {
+        return NGX_ERROR;
+    }
+
+    last = path->data + path->len;
+
+    va_start(args, fmt);
+    path->len = ngx_vslprintf(path->data, last, fmt, args) - path->data;
+    va_end(args);
+
+    return NGX_OK;
 }
 
 

@@ -26,7 +26,6 @@
 
 
 #include "ngx_http_urlstore_route.h"
-#include "../api/us_list.h"
 #include "../cluster/us_cursor.h"
 #include "../cluster/us_wire.h"
 #include "../us_text.h"
@@ -120,10 +119,9 @@ ngx_http_urlstore_feed_base(ngx_http_urlstore_feed_t *feed)
 
 
 static ngx_int_t
-ngx_http_urlstore_feed_call(ngx_http_request_t *r,
+ngx_http_urlstore_feed_call(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_feed_t *feed)
 {
-    u_char                    *p;
     uint64_t                   number, from;
     ngx_http_urlstore_call_t  *call;
 
@@ -133,23 +131,18 @@ ngx_http_urlstore_feed_call(ngx_http_request_t *r,
     feed->asked = ngx_min(feed->limit - feed->list.shown,
                           NGX_HTTP_URLSTORE_LISTED);
 
-    p = ngx_pnalloc(r->pool, sizeof("/erase?from=&limit=&summary=1")
-                             + 2 * NGX_INT64_LEN + feed->select.len);
-    if (p == NULL) {
-        return NGX_ERROR;
-    }
-
     call->shard = feed->at;
     call->reads = 1;
     call->reuses = 1;
     ngx_str_set(&call->accept, "text/plain");
-    call->path.data = p;
-    call->path.len = ngx_sprintf(p, "%s%uL&limit=%uL&summary=1%V", feed->path,
-                                 ngx_http_urlstore_feed_base(feed) + from,
-                                 feed->asked, &feed->select)
-                     - p;
 
-    return ngx_http_urlstore_fan_call(feed->fan, call);
+    return ngx_http_urlstore_route_path(ctx, &call->path,
+                                        "%s%uL&limit=%uL&summary=1%V",
+                                        feed->path,
+                                        ngx_http_urlstore_feed_base(feed)
+                                        + from, feed->asked, &feed->select)
+           == NGX_OK
+           ? ngx_http_urlstore_fan_call(feed->fan, call) : NGX_ERROR;
 }
 
 
@@ -285,7 +278,7 @@ ngx_http_urlstore_feed_next(ngx_http_urlstore_ctx_t *ctx,
             continue;
         }
 
-        if (ngx_http_urlstore_feed_call(ctx->r, feed) == NGX_OK) {
+        if (ngx_http_urlstore_feed_call(ctx, feed) == NGX_OK) {
             return NGX_AGAIN;
         }
 

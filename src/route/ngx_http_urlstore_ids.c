@@ -30,7 +30,6 @@
 
 #include "ngx_http_urlstore_batch.h"
 #include "ngx_http_urlstore_route.h"
-#include "../api/us_list.h"
 #include "../us_text.h"
 
 
@@ -38,80 +37,22 @@
 #define NGX_HTTP_URLSTORE_SHOWN    40
 
 
-/* a list: the reply as far as it is written */
+/* of a list: the answer to an id, and its URL */
 
-typedef struct {
-    us_list_t                       list;
-    ngx_chain_t                    *ids;      /* not shown so far */
-    size_t                          n;        /* shown */
-} ngx_http_urlstore_shown_t;
-
-
-/* a slice of the reply; what the client has written is shown up to ids->buf */
-
-static ngx_int_t
-ngx_http_urlstore_ids_produce(ngx_http_urlstore_ctx_t *ctx,
-    ngx_http_urlstore_out_t *out)
+static us_answer_t
+ngx_http_urlstore_ids_find(ngx_http_urlstore_ctx_t *ctx,
+    ngx_http_urlstore_ids_t *ids, us_str_t id, u_char *buf, us_str_t *url)
 {
-    us_str_t                    text, id;
-    ngx_buf_t                  *b;
-    us_scatter_t               *s;
-    const us_scatter_item_t    *item;
-    ngx_http_urlstore_shown_t  *shown;
+    const us_scatter_item_t  *item;
 
-    shown = ctx->data;
-    s = &ngx_http_urlstore_rounds_of(ctx->r)->s;
+    item = &ngx_http_urlstore_rounds_of(ctx->r)->s.items[ids->shown];
 
-    if (ngx_http_urlstore_out_room(out, US_LIST_END) != NGX_OK) {
-        return NGX_ERROR;
-    }
+    ids->list.claimed = item->time;
+    *url = item->text;
 
-    if (shown->n == 0) {
-        shown->list.format = ctx->format;
-        out->pos = us_list_begin(out->pos, &shown->list);
-    }
+    /* an id that no shard has, was asked of none */
 
-    for ( /* void */ ; shown->ids; shown->ids = shown->ids->next) {
-        b = shown->ids->buf;
-
-        while (b->pos < b->last) {
-
-            if (ngx_http_urlstore_out_enough(out)) {
-                return NGX_AGAIN;
-            }
-
-            text.data = b->pos;
-            text.len = b->last - b->pos;
-
-            (void) us_list_cut(&text, &id);
-            b->pos = b->last - text.len;
-
-            item = &s->items[shown->n++];
-
-            if (ngx_http_urlstore_out_room(out, US_LIST_END + id.len + 64
-                                       + us_json_quoted_max(item->text.len))
-                != NGX_OK)
-            {
-                return NGX_ERROR;
-            }
-
-            shown->list.claimed = item->time;
-
-            /* an id that no shard has, was asked of none */
-
-            out->pos = us_list_id(out->pos, &shown->list, id, item->text,
-                                  item->status == US_ANSWER_NONE
-                                  ? US_ANSWER_UNKNOWN : item->status);
-        }
-    }
-
-    if (ngx_http_urlstore_out_room(out, US_LIST_END) != NGX_OK) {
-        return NGX_ERROR;
-    }
-
-    out->pos = us_list_end(out->pos, &shown->list);
-
-    return NGX_OK;
+    return item->status == US_ANSWER_NONE ? US_ANSWER_UNKNOWN : item->status;
 }
 
 
@@ -142,24 +83,21 @@ ngx_http_urlstore_ids_done(ngx_http_urlstore_ctx_t *ctx)
         return ngx_http_urlstore_rounds_none(rounds);
     }
 
-    return ngx_http_urlstore_stream(ctx, ngx_http_urlstore_ids_produce);
+    return ngx_http_urlstore_ids_reply(ctx, ngx_http_urlstore_ids_find);
 }
 
 
 static ngx_int_t
-ngx_http_urlstore_route_ids(ngx_http_urlstore_ctx_t *ctx, ngx_chain_t *ids)
+ngx_http_urlstore_route_ids(ngx_http_urlstore_ctx_t *ctx)
 {
     int                            bad;
     uint64_t                       id;
     us_str_t                       list, text;
     ngx_int_t                      rc;
     ngx_chain_t                   *cl;
-    ngx_http_request_t            *r;
-    ngx_http_urlstore_shown_t     *shown;
+    ngx_http_urlstore_ids_t       *ids;
     ngx_http_urlstore_rounds_t    *rounds;
     ngx_http_urlstore_loc_conf_t  *ulcf;
-
-    r = ctx->r;
 
     rounds = ngx_http_urlstore_rounds_create(ctx, US_SCATTER_BY_ID, &rc);
 
@@ -167,12 +105,9 @@ ngx_http_urlstore_route_ids(ngx_http_urlstore_ctx_t *ctx, ngx_chain_t *ids)
         return rc;
     }
 
-    shown = ngx_pcalloc(r->pool, sizeof(ngx_http_urlstore_shown_t));
-    if (shown == NULL) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
+    ids = ctx->data;
 
-    for (cl = ids; cl; cl = cl->next) {
+    for (cl = ids->at; cl; cl = cl->next) {
         list.data = cl->buf->pos;
         list.len = cl->buf->last - cl->buf->pos;
 
@@ -192,17 +127,13 @@ ngx_http_urlstore_route_ids(ngx_http_urlstore_ctx_t *ctx, ngx_chain_t *ids)
         }
     }
 
-    ctx->data = shown;
-    shown->ids = ids;
-
-    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
+    ulcf = ngx_http_get_module_loc_conf(ctx->r, ngx_http_urlstore_module);
 
     ngx_str_set(&rounds->action, "/url");
 
-    if (ngx_http_urlstore_flag(r, "times")) {
+    if (ids->list.times) {
         ngx_str_set(&rounds->action, "/url?times=1");
         rounds->s.columns.times = 1;
-        shown->list.times = 1;
     }
 
     rounds->s.lists = 1;
@@ -247,7 +178,6 @@ ngx_int_t
 ngx_http_urlstore_route_url(ngx_http_urlstore_ctx_t *ctx)
 {
     int                        shard;
-    u_char                    *p;
     uint64_t                   id;
     ngx_int_t                  rc;
     ngx_str_t                 *accept;
@@ -303,9 +233,11 @@ ngx_http_urlstore_route_url(ngx_http_urlstore_ctx_t *ctx)
                                               id >> US_SHARD_SHIFT);
     }
 
-    p = ngx_pnalloc(r->pool, sizeof("/url/?") + NGX_INT64_LEN + r->args.len);
-
-    if (p == NULL || ngx_http_urlstore_fan_calls(fan, 1) != NGX_OK) {
+    if (ngx_http_urlstore_fan_calls(fan, 1) != NGX_OK
+        || ngx_http_urlstore_route_path(ctx, &fan->calls->path, "/url/%uL%s%V",
+                                        id, r->args.len ? "?" : "", &r->args)
+           != NGX_OK)
+    {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
@@ -318,10 +250,6 @@ ngx_http_urlstore_route_url(ngx_http_urlstore_ctx_t *ctx)
                                                 : NGX_HTTP_GET;
     call->single = 1;
     call->reads = (r->method != NGX_HTTP_DELETE);
-
-    call->path.data = p;
-    call->path.len = ngx_sprintf(p, "/url/%uL%s%V", id, r->args.len ? "?" : "",
-                                 &r->args) - p;
 
     accept = ngx_http_urlstore_header_in(r, "accept");
 

@@ -32,7 +32,6 @@
 
 #include "ngx_http_urlstore_batch.h"
 #include "ngx_http_urlstore_route.h"
-#include "../api/us_list.h"
 #include "../us_text.h"
 
 
@@ -255,30 +254,9 @@ ngx_http_urlstore_parts_send(ngx_http_urlstore_ctx_t *ctx,
 
 
 /*
- * Of a fan that is done, as ngx_http_urlstore_survey_best(); 404 if a shard has
- * no erasure of the number that the name has.
+ * Of the fan: each shard that has answered has sent the row of its part, unless
+ * it has lifted it.  404: one has no erasure of the number that the name has.
  */
-
-static ngx_int_t
-ngx_http_urlstore_parts_best(ngx_http_urlstore_ctx_t *ctx, ngx_str_t *silent,
-    ngx_http_urlstore_call_t **best)
-{
-    ngx_uint_t                i;
-    ngx_http_urlstore_fan_t  *fan;
-
-    fan = ngx_http_get_module_ctx(ctx->r, ngx_http_urlstore_route_module);
-
-    for (i = 0; i < fan->n; i++) {
-        if (fan->calls[i].status == NGX_HTTP_NOT_FOUND) {
-            return ngx_http_urlstore_erasure_missing(ctx);
-        }
-    }
-
-    return ngx_http_urlstore_survey_best(ctx, silent, best);
-}
-
-
-/* of the fan: each shard that has answered has sent the row of its part */
 
 static ngx_int_t
 ngx_http_urlstore_parts_done(ngx_http_urlstore_ctx_t *ctx)
@@ -294,10 +272,21 @@ ngx_http_urlstore_parts_done(ngx_http_urlstore_ctx_t *ctx)
 
     fan = ngx_http_get_module_ctx(ctx->r, ngx_http_urlstore_route_module);
 
-    rc = ngx_http_urlstore_parts_best(ctx, &silent, &best);
+    for (i = 0; i < fan->n; i++) {
+        if (fan->calls[i].status == NGX_HTTP_NOT_FOUND) {
+            return ngx_http_urlstore_erasure_missing(ctx);
+        }
+    }
+
+    rc = ngx_http_urlstore_survey_best(ctx, &silent, &best);
 
     if (rc != NGX_DECLINED) {
         return rc;
+    }
+
+    if (best->method == NGX_HTTP_DELETE) {
+        return ngx_http_urlstore_route_silent(ctx,
+                                      fan->map->shards[best->shard].number);
     }
 
     if (ngx_array_init(&parts, ctx->r->pool, fan->n,
@@ -381,15 +370,13 @@ ngx_http_urlstore_parts_call(ngx_http_urlstore_ctx_t *ctx,
                                                   part[i].shard);
         }
 
-        call->path.data = ngx_pnalloc(ctx->r->pool,
-                                      sizeof("/erase/") + NGX_INT64_LEN);
-        if (call->path.data == NULL) {
+        if (ngx_http_urlstore_route_path(ctx, &call->path, "/erase/%uL",
+                                         part[i].number)
+            != NGX_OK)
+        {
             return NGX_HTTP_INTERNAL_SERVER_ERROR;
         }
 
-        call->path.len = ngx_sprintf(call->path.data, "/erase/%uL",
-                                     part[i].number)
-                         - call->path.data;
         call->shard = shard;
         call->method = method;
         call->reads = (method == NGX_HTTP_GET);
@@ -422,24 +409,6 @@ ngx_http_urlstore_parts_show(ngx_http_urlstore_ctx_t *ctx, ngx_array_t *parts,
 
     return rc != NGX_DECLINED ? rc : fan->under_way ? NGX_AGAIN
                                                     : fan->done(ctx);
-}
-
-
-/* of the fan: DELETE */
-
-static ngx_int_t
-ngx_http_urlstore_parts_lifted(ngx_http_urlstore_ctx_t *ctx)
-{
-    ngx_int_t                  rc;
-    ngx_str_t                  silent;
-    ngx_http_urlstore_call_t  *best;
-
-    rc = ngx_http_urlstore_parts_best(ctx, &silent, &best);
-
-    return rc == NGX_DECLINED
-           ? ngx_http_urlstore_route_silent(ctx,
-                                    best->map->shards[best->shard].number)
-           : rc;
 }
 
 
@@ -478,8 +447,7 @@ ngx_http_urlstore_parts_named(ngx_http_urlstore_ctx_t *ctx)
     }
 
     fan->data = &ctx->tail;
-    fan->done = ctx->r->method == NGX_HTTP_DELETE
-                ? ngx_http_urlstore_parts_lifted : ngx_http_urlstore_parts_done;
+    fan->done = ngx_http_urlstore_parts_done;
 
     rc = ngx_http_urlstore_parts_call(ctx, fan, &parts,
                                       ctx->r->method == NGX_HTTP_DELETE
@@ -494,11 +462,10 @@ ngx_http_urlstore_parts_named(ngx_http_urlstore_ctx_t *ctx)
 static ngx_int_t
 ngx_http_urlstore_parts_site(ngx_http_urlstore_ctx_t *ctx)
 {
-    u_char                    *p;
-    us_str_t                   args, site, reason;
-    ngx_int_t                  rc;
-    ngx_str_t                  path;
-    ngx_http_urlstore_fan_t   *fan;
+    us_str_t                  args, site, reason;
+    ngx_int_t                 rc;
+    ngx_str_t                 path;
+    ngx_http_urlstore_fan_t  *fan;
 
     fan = ngx_http_urlstore_fan(ctx, &rc);
 
@@ -512,16 +479,14 @@ ngx_http_urlstore_parts_site(ngx_http_urlstore_ctx_t *ctx)
     (void) us_args_find(args, "site", &site);
     (void) us_args_find(args, "reason", &reason);
 
-    p = ngx_pnalloc(ctx->r->pool, sizeof("/erase?site=&reason=") + args.len);
-
-    if (p == NULL || ngx_http_urlstore_parts_key(ctx) != NGX_OK) {
+    if (ngx_http_urlstore_parts_key(ctx) != NGX_OK
+        || ngx_http_urlstore_route_path(ctx, &path,
+                                        "/erase?site=%*s&reason=%*s", site.len,
+                                        site.data, reason.len, reason.data)
+           != NGX_OK)
+    {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
-
-    path.data = p;
-    path.len = ngx_sprintf(p, "/erase?site=%*s&reason=%*s", site.len, site.data,
-                           reason.len, reason.data)
-               - p;
 
     fan->done = ngx_http_urlstore_parts_done;
 

@@ -145,52 +145,21 @@ ngx_http_urlstore_rounds_begin(ngx_http_urlstore_rounds_t *rounds)
 }
 
 
-/* another map, for what has moved; NGX_DECLINED: none, or nothing has */
-
-static ngx_int_t
-ngx_http_urlstore_rounds_remap(ngx_http_urlstore_rounds_t *rounds)
-{
-    const us_map_t               *map;
-    ngx_http_urlstore_ctx_t      *ctx;
-    ngx_http_urlstore_cluster_t  *cluster;
-
-    if (rounds->remaps == NGX_HTTP_URLSTORE_REMAPS
-        || us_scatter_moved(&rounds->s) == 0)
-    {
-        return NGX_DECLINED;
-    }
-
-    rounds->remaps++;
-
-    ctx = rounds->fan->ctx;
-    cluster = ctx->zone->own;
-
-    /* even if the file was looked at a moment ago */
-
-    cluster->looked = 0;
-
-    map = ngx_http_urlstore_cluster_hold(cluster, rounds->fan->ctx->r->pool);
-
-    if (map == NULL || map->version <= rounds->s.map->version) {
-        return NGX_DECLINED;
-    }
-
-    rounds->fan->map = map;
-
-    return us_scatter_remap(&rounds->s, map) == 0 ? NGX_OK : NGX_ERROR;
-}
-
-
-/* of the fan: rounds until one has calls under way, or all is answered */
+/*
+ * Of the fan: rounds until one has calls under way, or all is answered; what
+ * has moved is asked by another map, if there is one.
+ */
 
 static ngx_int_t
 ngx_http_urlstore_rounds_next(ngx_http_urlstore_ctx_t *ctx)
 {
-    int                          rc;
-    ngx_int_t                    again;
-    ngx_http_urlstore_rounds_t  *rounds;
+    int                           rc;
+    const us_map_t               *map;
+    ngx_http_urlstore_rounds_t   *rounds;
+    ngx_http_urlstore_cluster_t  *cluster;
 
     rounds = ngx_http_urlstore_rounds_of(ctx->r);
+    cluster = ctx->zone->own;
 
     for ( ;; ) {
         rc = us_scatter_round(&rounds->s);
@@ -212,13 +181,27 @@ ngx_http_urlstore_rounds_next(ngx_http_urlstore_ctx_t *ctx)
             return NGX_HTTP_INTERNAL_SERVER_ERROR;
         }
 
-        again = ngx_http_urlstore_rounds_remap(rounds);
-
-        if (again == NGX_DECLINED) {
+        if (rounds->remaps == NGX_HTTP_URLSTORE_REMAPS
+            || us_scatter_moved(&rounds->s) == 0)
+        {
             return rounds->done(ctx);
         }
 
-        if (again != NGX_OK) {
+        rounds->remaps++;
+
+        /* even if the file was looked at a moment ago */
+
+        cluster->looked = 0;
+
+        map = ngx_http_urlstore_cluster_hold(cluster, ctx->r->pool);
+
+        if (map == NULL || map->version <= rounds->s.map->version) {
+            return rounds->done(ctx);
+        }
+
+        rounds->fan->map = map;
+
+        if (us_scatter_remap(&rounds->s, map) != 0) {
             return NGX_HTTP_INTERNAL_SERVER_ERROR;
         }
     }

@@ -199,9 +199,9 @@ ngx_http_urlstore_fan_t *ngx_http_urlstore_fan(ngx_http_urlstore_ctx_t *ctx,
 ngx_int_t ngx_http_urlstore_fan_calls(ngx_http_urlstore_fan_t *fan,
     ngx_uint_t n);
 
-/* begins a call; NGX_ERROR: it has ended at once, without a reply */
-ngx_int_t ngx_http_urlstore_fan_call(ngx_http_urlstore_fan_t *fan,
-    ngx_http_urlstore_call_t *call);
+/* the path of a call: words, numbers, and what the client has sent, once */
+ngx_int_t ngx_http_urlstore_route_path(ngx_http_urlstore_ctx_t *ctx,
+    ngx_str_t *path, const char *fmt, ...);
 
 /*
  * The same path for all shards, and the request's result as below.  probes: it
@@ -300,7 +300,8 @@ ngx_int_t ngx_http_urlstore_scatter(ngx_http_urlstore_batch_t *batch);
  * Begins a call, and tries further nodes of the shard if the first does
  * nothing.  NGX_OK, or NGX_ERROR: it has ended at once, without a reply.
  */
-ngx_int_t ngx_http_urlstore_call(ngx_http_urlstore_call_t *call);
+ngx_int_t ngx_http_urlstore_fan_call(ngx_http_urlstore_fan_t *fan,
+    ngx_http_urlstore_call_t *call);
 
 /* whether the call has ended since it was asked last; may begin another try */
 ngx_uint_t ngx_http_urlstore_call_ended(ngx_http_urlstore_call_t *call);

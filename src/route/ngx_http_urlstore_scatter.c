@@ -21,12 +21,6 @@
 /* bytes of a reason that is made here */
 #define NGX_HTTP_URLSTORE_WORD  (sizeof("unknown:") + NGX_INT32_LEN)
 
-/* bytes of a path, but for the values in it */
-#define NGX_HTTP_URLSTORE_PATH                                                \
-    (sizeof("/mark/?summary=1&same=1&sites=1&times=1&remove=1&older=&at="     \
-            "&stored=1&set=")                                                 \
-     + NGX_INT64_LEN)
-
 
 /* of an item that has a ref, or that the router refuses */
 
@@ -52,124 +46,84 @@ typedef struct {
 } ngx_http_urlstore_scatter_t;
 
 
-static ngx_int_t
-ngx_http_urlstore_scatter_erase(ngx_http_urlstore_batch_t *batch,
-    ngx_str_t *path)
-{
-    us_str_t   reason;
-
-    reason = us_string("");
-    (void) us_args_find(ngx_http_urlstore_str(&batch->ctx->r->args), "reason",
-                        &reason);
-
-    path->data = ngx_pnalloc(batch->ctx->r->pool,
-                             sizeof("/erase?reason=") + reason.len);
-
-    if (path->data == NULL || ngx_http_urlstore_parts_key(batch->ctx) != NGX_OK)
-    {
-        return NGX_ERROR;
-    }
-
-    path->len = ngx_sprintf(path->data, "/erase?reason=%*s", reason.len,
-                            reason.data)
-                - path->data;
-
-    return NGX_OK;
-}
-
-
-/* /set/NAME, /mark/NAME or /claim */
-
-static ngx_int_t
-ngx_http_urlstore_scatter_by_id(ngx_http_urlstore_batch_t *batch,
-    ngx_str_t *path)
-{
-    u_char     *p;
-    ngx_str_t   at, *set;
-
-    set = &batch->ctx->set_name;
-
-    (void) ngx_http_urlstore_arg(batch->ctx, "at", &at);
-
-    path->data = ngx_pnalloc(batch->ctx->r->pool, NGX_HTTP_URLSTORE_PATH
-                                             + set->len);
-    if (path->data == NULL) {
-        return NGX_ERROR;
-    }
-
-    p = ngx_sprintf(path->data, "/%V%s%V?summary=1%s",
-                    &batch->ctx->endpoint->name, set->len ? "/" : "", set,
-                    !batch->clear ? ""
-                    : batch->answers.ids ? "&remove=1" : "&clear=1");
-
-    if (at.data && batch->action == NGX_HTTP_URLSTORE_CLAIM) {
-        p = ngx_sprintf(p, "&at=%uL", batch->at_time);
-    }
-
-    path->len = p - path->data;
-
-    return NGX_OK;
-}
-
-
-static ngx_int_t
-ngx_http_urlstore_scatter_look_up(ngx_http_urlstore_batch_t *batch,
-    const char *name, ngx_str_t *path)
-{
-    ngx_str_t  older, set;
-
-    ngx_str_null(&older);
-    ngx_str_null(&set);
-
-    if (batch->answers.set) {
-        set = batch->ctx->set_name;
-    }
-
-    if (batch->answers.older) {
-        (void) ngx_http_urlstore_arg(batch->ctx, "older", &older);
-    }
-
-    path->data = ngx_pnalloc(batch->ctx->r->pool, NGX_HTTP_URLSTORE_PATH
-                                             + older.len + set.len);
-
-    if (path->data == NULL) {
-        return NGX_ERROR;
-    }
-
-    /* neither a duration nor a set has a byte that is to be escaped */
-
-    path->len = ngx_sprintf(path->data, "/%s?summary=1&same=1%s%s%s%V%s%V",
-                            name,
-                            batch->answers.sites ? "&sites=1" : "",
-                            batch->answers.times ? "&times=1" : "",
-                            batch->answers.older ? "&older=" : "", &older,
-                            batch->answers.set ? "&stored=1&set=" : "", &set)
-                - path->data;
-
-    return NGX_OK;
-}
-
-
-/* what a shard is asked, by the client's options */
+/*
+ * What a shard is asked, by the client's options.  Neither a duration nor a set
+ * has a byte that is to be escaped.
+ */
 
 static ngx_int_t
 ngx_http_urlstore_scatter_paths(ngx_http_urlstore_batch_t *batch,
     ngx_http_urlstore_rounds_t *rounds)
 {
-    ngx_int_t  rc;
+    us_str_t                  reason;
+    ngx_int_t                 rc;
+    ngx_str_t                 older, set, at, *look_up;
+    ngx_http_urlstore_ctx_t  *ctx;
+    u_char                    time[sizeof("&at=") + NGX_INT64_LEN];
 
-    rc = batch->action == NGX_HTTP_URLSTORE_ERASE
-         ? ngx_http_urlstore_scatter_erase(batch, &rounds->action)
-         : ngx_http_urlstore_of_ids(batch->action)
-         ? ngx_http_urlstore_scatter_by_id(batch, &rounds->action)
-         : ngx_http_urlstore_scatter_look_up(batch,
-                               batch->action == NGX_HTTP_URLSTORE_ADD
-                               ? "add" : "seen", &rounds->action);
+    ctx = batch->ctx;
+    look_up = &rounds->look_up;
 
-    return rc == NGX_OK
-           ? ngx_http_urlstore_scatter_look_up(batch, "seen",
-                                               &rounds->look_up)
-           : rc;
+    ngx_str_null(&older);
+    ngx_str_null(&set);
+
+    if (batch->answers.set) {
+        set = ctx->set_name;
+    }
+
+    if (batch->answers.older) {
+        (void) ngx_http_urlstore_arg(ctx, "older", &older);
+    }
+
+    rc = ngx_http_urlstore_route_path(ctx, look_up,
+                                      "/seen?summary=1&same=1%s%s%s%V%s%V",
+                                      batch->answers.sites ? "&sites=1" : "",
+                                      batch->answers.times ? "&times=1" : "",
+                                      batch->answers.older ? "&older=" : "",
+                                      &older, batch->answers.set
+                                              ? "&stored=1&set=" : "", &set);
+
+    if (rc != NGX_OK || batch->action == NGX_HTTP_URLSTORE_SEEN) {
+        rounds->action = *look_up;
+        return rc;
+    }
+
+    if (batch->action == NGX_HTTP_URLSTORE_ADD) {
+        return ngx_http_urlstore_route_path(ctx, &rounds->action, "/add%*s",
+                                            look_up->len - 5,
+                                            look_up->data + 5);
+    }
+
+    if (batch->action == NGX_HTTP_URLSTORE_ERASE) {
+        reason = us_string("");
+        (void) us_args_find(ngx_http_urlstore_str(&ctx->r->args), "reason",
+                            &reason);
+
+        rc = ngx_http_urlstore_parts_key(ctx);
+
+        return rc != NGX_OK ? rc
+               : ngx_http_urlstore_route_path(ctx, &rounds->action,
+                                              "/erase?reason=%*s", reason.len,
+                                              reason.data);
+    }
+
+    /* /set/NAME, /mark/NAME or /claim */
+
+    at.data = time;
+    at.len = batch->action == NGX_HTTP_URLSTORE_CLAIM
+             && ngx_http_urlstore_arg(ctx, "at", &set)
+             ? (size_t) (ngx_sprintf(time, "&at=%uL", batch->at_time) - time)
+             : 0;
+
+    return ngx_http_urlstore_route_path(ctx, &rounds->action,
+                                        "/%V%s%V?summary=1%s%V",
+                                        &ctx->endpoint->name,
+                                        ctx->set_name.len ? "/" : "",
+                                        &ctx->set_name,
+                                        !batch->clear ? ""
+                                        : batch->answers.ids ? "&remove=1"
+                                                             : "&clear=1",
+                                        &at);
 }
 
 

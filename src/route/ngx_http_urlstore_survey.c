@@ -23,7 +23,6 @@
 #include "ngx_http_urlstore_route.h"
 #include "../api/us_answer.h"
 #include "../api/us_figures.h"
-#include "../api/us_list.h"
 #include "../input/us_json.h"
 #include "../us_text.h"
 
@@ -762,14 +761,13 @@ ngx_http_urlstore_route_set(ngx_http_urlstore_ctx_t *ctx)
         return rc;
     }
 
-    path.data = ngx_pnalloc(ctx->r->pool, sizeof("/set/") + ctx->set_name.len);
-    if (path.data == NULL) {
+    if (ngx_http_urlstore_route_path(ctx, &path, "/set%s%V",
+                                     ctx->set_name.len ? "/" : "",
+                                     &ctx->set_name)
+        != NGX_OK)
+    {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
-
-    path.len = ngx_sprintf(path.data, "/set%s%V", ctx->set_name.len ? "/" : "",
-                           &ctx->set_name)
-               - path.data;
 
     ngx_http_urlstore_accept(ctx, US_FORMAT_JSON);
 
