@@ -35,13 +35,12 @@
 #include <unistd.h>
 
 
-#define US_WIPE_STACK   (256 << 10)   /* bytes */
-
-
 #ifdef __GLIBC__
 
 #include <malloc.h>
 
+
+#define US_WIPE_STACK   (256 << 10)   /* bytes */
 
 #define US_WIPE_LARGE   (64 << 10)    /* sizes: at first, */
 #define US_WIPE_SMALL   1024          /* halved down to this one, */
@@ -173,6 +172,10 @@ us_wipe_cached(void)
 }
 
 #else
+
+/* musl's threads have 128 KB */
+#define US_WIPE_STACK   (64 << 10)
+
 
 void
 us_wipe_init(void)
