@@ -15,7 +15,6 @@ static char *ngx_http_urlstore_init_main_conf(ngx_conf_t *cf, void *conf);
 static void *ngx_http_urlstore_create_loc_conf(ngx_conf_t *cf);
 static char *ngx_http_urlstore_merge_loc_conf(ngx_conf_t *cf, void *parent,
     void *child);
-static ngx_int_t ngx_http_urlstore_preconfiguration(ngx_conf_t *cf);
 static ngx_int_t ngx_http_urlstore_postconfiguration(ngx_conf_t *cf);
 static ngx_http_urlstore_zone_t **ngx_http_urlstore_zones(ngx_cycle_t *cycle,
     ngx_uint_t *n);
@@ -229,7 +228,7 @@ static ngx_command_t  ngx_http_urlstore_commands[] = {
 
 
 static ngx_http_module_t  ngx_http_urlstore_module_ctx = {
-    ngx_http_urlstore_preconfiguration,    /* preconfiguration */
+    ngx_http_urlstore_add_variables,       /* preconfiguration */
     ngx_http_urlstore_postconfiguration,   /* postconfiguration */
 
     ngx_http_urlstore_create_main_conf,    /* create main configuration */
@@ -393,13 +392,6 @@ ngx_http_urlstore_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
     }
 
     return NGX_CONF_OK;
-}
-
-
-static ngx_int_t
-ngx_http_urlstore_preconfiguration(ngx_conf_t *cf)
-{
-    return ngx_http_urlstore_add_variables(cf);
 }
 
 

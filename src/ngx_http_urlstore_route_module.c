@@ -23,10 +23,42 @@ static char *ngx_http_urlstore_route_merge_conf(ngx_conf_t *cf, void *parent,
     void *child);
 static ngx_int_t ngx_http_urlstore_route_begin(ngx_conf_t *cf);
 static ngx_int_t ngx_http_urlstore_route_check(ngx_conf_t *cf);
-static ngx_int_t ngx_http_urlstore_route_leads(ngx_http_urlstore_ctx_t *ctx);
-static ngx_int_t ngx_http_urlstore_route_claims(ngx_http_urlstore_ctx_t *ctx,
-    const char *what, uint64_t *least, uint64_t *most);
-static ngx_int_t ngx_http_urlstore_route_cluster(ngx_http_urlstore_ctx_t *ctx);
+
+
+/* functions of the kind: see ngx_http_urlstore_kind_t */
+
+static ngx_int_t
+ngx_http_urlstore_route_leads(ngx_http_urlstore_ctx_t *ctx)
+{
+    /* a node that leads to a router: a request could go round for ever */
+
+    return ngx_http_urlstore_header_in(ctx->r, "urlstore-map")
+           ? ngx_http_urlstore_problem(ctx, NGX_HTTP_URLSTORE_MISDIRECTED,
+                                       NULL, "this is a router and not a shard")
+           : NGX_DECLINED;
+}
+
+
+/* the shards know; by the shortest unit that they can have, and the longest */
+
+static ngx_int_t
+ngx_http_urlstore_route_claims(ngx_http_urlstore_ctx_t *ctx, const char *what,
+    uint64_t *least, uint64_t *most)
+{
+    *least = 60;
+    *most = (uint64_t) US_STORE_OLDER_MAX * 24 * 60 * 60;
+
+    return NGX_DECLINED;
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_route_cluster(ngx_http_urlstore_ctx_t *ctx)
+{
+    return ngx_http_urlstore_cluster_show(ctx,
+               ngx_http_urlstore_cluster_map(ctx->zone->own,
+                                             ctx->r->connection->log));
+}
 
 
 static const ngx_http_urlstore_kind_t  ngx_http_urlstore_route_kind = {
@@ -438,40 +470,4 @@ ngx_http_urlstore_route_check(ngx_conf_t *cf)
     }
 
     return NGX_OK;
-}
-
-
-/* functions of the kind: see ngx_http_urlstore_kind_t */
-
-static ngx_int_t
-ngx_http_urlstore_route_leads(ngx_http_urlstore_ctx_t *ctx)
-{
-    /* a node that leads to a router: a request could go round for ever */
-
-    return ngx_http_urlstore_header_in(ctx->r, "urlstore-map")
-           ? ngx_http_urlstore_problem(ctx, NGX_HTTP_URLSTORE_MISDIRECTED,
-                                       NULL, "this is a router and not a shard")
-           : NGX_DECLINED;
-}
-
-
-/* the shards know; by the shortest unit that they can have, and the longest */
-
-static ngx_int_t
-ngx_http_urlstore_route_claims(ngx_http_urlstore_ctx_t *ctx, const char *what,
-    uint64_t *least, uint64_t *most)
-{
-    *least = 60;
-    *most = (uint64_t) US_STORE_OLDER_MAX * 24 * 60 * 60;
-
-    return NGX_DECLINED;
-}
-
-
-static ngx_int_t
-ngx_http_urlstore_route_cluster(ngx_http_urlstore_ctx_t *ctx)
-{
-    return ngx_http_urlstore_cluster_show(ctx,
-               ngx_http_urlstore_cluster_map(ctx->zone->own,
-                                             ctx->r->connection->log));
 }

@@ -181,13 +181,14 @@ refused(@$_) for
     [ "$u urlstore_accept u \"[\";", 'at offset 1 in "["' ],
     [ "$u urlstore_rewrite u \"x)\" y;", 'at offset 1' ],
     [ "$u urlstore_rewrite u foo=1 x y;",
-        'invalid parameter "foo=1" of "urlstore_rewrite"' ],
+        'invalid parameter "foo=1" of urlstore_rewrite "u": allowed are host, '
+        . 'name' ],
     [ "$u urlstore_rewrite u host= x y;",
-        'invalid parameter "host=" of "urlstore_rewrite"' ],
-    (map { [ "$u urlstore_reject u name=$_ x;", qq(invalid name "name=$_)
-        . '" of "urlstore_reject": up to 64 letters' ] }
+        'invalid value "" of parameter "host" of urlstore_rewrite "u"' ],
+    (map { [ "$u urlstore_reject u name=$_ x;", qq(invalid value "$_)
+        . '" of parameter "name" of urlstore_reject "u": up to 64 letters' ] }
         '', 'a/b', '$x', 'n' x 65),
-    [ "$u urlstore_accept u host=a x;", 'name=WORD is expected' ],
+    [ "$u urlstore_accept u host=a x;", 'allowed are name' ],
     [ "$u urlstore_rewrite u (x) \$2;", 'no group "2"' ],
     (map { [ "$u urlstore_www_except u $_;", qq/invalid value "/ . tr/"//dr
         . '" of "urlstore_www_except": a host is expected' ] }

@@ -284,8 +284,7 @@ ngx_http_urlstore_set_make(ngx_http_urlstore_ctx_t *ctx)
         return NGX_BUSY;
 
     case US_FENCED:
-        return ngx_http_urlstore_fault(ctx, NGX_HTTP_SERVICE_UNAVAILABLE,
-                                       "this node is not the primary any more");
+        return ngx_http_urlstore_fenced(ctx);
 
     default: /* US_FULL */
 

@@ -102,8 +102,7 @@ ngx_http_urlstore_erasure_begin(ngx_http_urlstore_ctx_t *ctx,
         return NGX_BUSY;
 
     case US_FENCED:
-        return ngx_http_urlstore_fault(ctx, NGX_HTTP_SERVICE_UNAVAILABLE,
-                                       "this node is not the primary any more");
+        return ngx_http_urlstore_fenced(ctx);
 
     case US_UNKNOWN:
         return ngx_http_urlstore_fault(ctx, NGX_HTTP_SERVICE_UNAVAILABLE,
@@ -299,8 +298,7 @@ ngx_http_urlstore_erase_list(ngx_http_urlstore_ctx_t *ctx,
                                        "map of the request is another one");
 
     case US_FENCED:
-        return ngx_http_urlstore_fault(ctx, NGX_HTTP_SERVICE_UNAVAILABLE,
-                                       "this node is not the primary any more");
+        return ngx_http_urlstore_fenced(ctx);
 
     default: /* US_FULL */
         return ngx_http_urlstore_fault(ctx, NGX_HTTP_INSUFFICIENT_STORAGE,

@@ -66,34 +66,6 @@ ngx_http_urlstore_erasure_lift(ngx_http_urlstore_ctx_t *ctx)
 }
 
 
-/* /erase/N */
-
-static ngx_int_t
-ngx_http_urlstore_erasure_one(ngx_http_urlstore_ctx_t *ctx)
-{
-    uint64_t    number;
-    us_id_rc_t  known;
-
-    known = us_id_parse(ngx_http_urlstore_str(&ctx->tail), &number);
-
-    if (known == US_ID_BAD || (known == US_ID_OK && number == 0)) {
-        return ngx_http_urlstore_bad(ctx, "\"%*s\" is no number of an erasure; "
-                                     "a decimal number from 1, without a "
-                                     "leading zero, is expected",
-                                     ngx_min(ctx->tail.len, 40),
-                                     ctx->tail.data);
-    }
-
-    /* no erasure has so great a number */
-
-    ctx->id = known == US_ID_OK ? number : UINT64_MAX;
-
-    return ctx->r->method == NGX_HTTP_DELETE
-           ? ngx_http_urlstore_erasure_lift(ctx)
-           : ngx_http_urlstore_erasure_reply(ctx, ctx->id);
-}
-
-
 /* one slice: see ngx_http_urlstore_stream() */
 
 static ngx_int_t
@@ -254,11 +226,26 @@ ngx_http_urlstore_erase_args(ngx_http_urlstore_ctx_t *ctx, us_str_t *key)
 ngx_int_t
 ngx_http_urlstore_erase_handler(ngx_http_urlstore_ctx_t *ctx)
 {
-    us_str_t   site;
-    ngx_int_t  rc;
+    us_str_t    site;
+    ngx_int_t   rc;
+    us_id_rc_t  known;
 
     if (ctx->tail.len) {
-        return ngx_http_urlstore_erasure_one(ctx);
+        known = us_id_parse(ngx_http_urlstore_str(&ctx->tail), &ctx->id);
+
+        if (known == US_ID_BAD || (known == US_ID_OK && ctx->id == 0)) {
+            return ngx_http_urlstore_bad(ctx, "\"%*s\" is no number of an "
+                                         "erasure; a decimal number from 1, "
+                                         "without a leading zero, is expected",
+                                         ngx_min(ctx->tail.len, 40),
+                                         ctx->tail.data);
+        }
+
+        /* no erasure has the number of US_ID_NEVER, UINT64_MAX */
+
+        return ctx->r->method == NGX_HTTP_DELETE
+               ? ngx_http_urlstore_erasure_lift(ctx)
+               : ngx_http_urlstore_erasure_reply(ctx, ctx->id);
     }
 
     if (ctx->r->method != NGX_HTTP_POST) {

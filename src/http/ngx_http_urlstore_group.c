@@ -494,16 +494,6 @@ ngx_http_urlstore_item(ngx_http_urlstore_batch_t *batch,
 }
 
 
-/* ends the batch: nothing more is changed, and what was changed may be lost */
-
-static ngx_int_t
-ngx_http_urlstore_group_fenced(ngx_http_urlstore_batch_t *batch)
-{
-    return ngx_http_urlstore_fault(batch->ctx, NGX_HTTP_SERVICE_UNAVAILABLE,
-                                   "this node is not the primary any more");
-}
-
-
 /* the same: another request has dropped the set, or has not made it yet */
 
 static ngx_int_t
@@ -573,7 +563,7 @@ ngx_http_urlstore_group_add(ngx_http_urlstore_batch_t *batch,
         }
 
         if (item->status == US_FENCED) {
-            return ngx_http_urlstore_group_fenced(batch);
+            return ngx_http_urlstore_fenced(batch->ctx);
         }
 
         if (item->status == US_GONE) {
@@ -683,7 +673,7 @@ ngx_http_urlstore_group_ids(ngx_http_urlstore_batch_t *batch,
     }
 
     if (n && ids[0].status == US_FENCED) {
-        return ngx_http_urlstore_group_fenced(batch);
+        return ngx_http_urlstore_fenced(batch->ctx);
     }
 
     if (n && ids[0].status == US_GONE) {
@@ -790,7 +780,7 @@ ngx_http_urlstore_group_erase(ngx_http_urlstore_batch_t *batch,
             return NGX_BUSY;
 
         case US_FENCED:
-            return ngx_http_urlstore_group_fenced(batch);
+            return ngx_http_urlstore_fenced(batch->ctx);
 
         case US_GONE:
             return ngx_http_urlstore_fault(ctx, NGX_HTTP_CONFLICT,
@@ -828,7 +818,7 @@ ngx_http_urlstore_store_group(ngx_http_urlstore_batch_t *batch,
     /* the node was the primary when the request began, and maybe long ago */
 
     if (ctx->writes && ngx_http_urlstore_overtaken(ctx)) {
-        return ngx_http_urlstore_group_fenced(batch);
+        return ngx_http_urlstore_fenced(batch->ctx);
     }
 
     ngx_http_urlstore_shard_under(ctx);

@@ -269,7 +269,6 @@ ngx_http_urlstore_method(ngx_http_urlstore_ctx_t *ctx,
     const ngx_http_urlstore_endpoint_t *ep, ngx_str_t *tail)
 {
     u_char     *p;
-    ngx_str_t   allow;
     ngx_uint_t  i, methods;
     u_char      buf[sizeof("GET, HEAD, PUT, POST, DELETE")];
 
@@ -298,22 +297,14 @@ ngx_http_urlstore_method(ngx_http_urlstore_ctx_t *ctx,
         }
     }
 
-    allow.len = p - buf;
-    allow.data = ngx_pnalloc(ctx->r->pool, allow.len);
-
-    if (allow.data == NULL) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    ngx_memcpy(allow.data, buf, allow.len);
-
-    ngx_http_urlstore_header(ctx, "Allow", &allow);
+    ngx_http_urlstore_header_printf(ctx, "Allow", sizeof(buf), "%*s",
+                                    (size_t) (p - buf), buf);
 
     return ngx_http_urlstore_problem(ctx, NGX_HTTP_NOT_ALLOWED, NULL,
                                      "the method is not allowed; /%V%s allows "
-                                     "%V",
+                                     "%*s",
                                      &ep->name, tail->len ? "/..." : "",
-                                     &allow);
+                                     (size_t) (p - buf), buf);
 }
 
 

@@ -366,12 +366,6 @@ ngx_http_urlstore_log_handler(ngx_http_urlstore_ctx_t *ctx)
                                                 "which cannot be followed");
     }
 
-    if (!zone->life.conf.replicate
-        && us_life_state(&zone->life) != US_LIFE_READY)
-    {
-        return ngx_http_urlstore_unready(ctx, NULL);
-    }
-
     /* a directory of it is a cache, which may begin anew */
 
     if (zone->life.conf.replicate) {
@@ -379,6 +373,10 @@ ngx_http_urlstore_log_handler(ngx_http_urlstore_ctx_t *ctx)
                                          "the zone has no journal of its own: "
                                          "its \"replicate\" names the log, "
                                          "which other nodes read");
+    }
+
+    if (us_life_state(&zone->life) != US_LIFE_READY) {
+        return ngx_http_urlstore_unready(ctx, NULL);
     }
 
     if (zone->life.conf.memory) {

@@ -105,36 +105,12 @@ ngx_http_urlstore_opt_text(ngx_conf_t *cf, void *conf,
 }
 
 
+/* within what is allowed; NGX_ERROR is not */
+
 static ngx_int_t
-ngx_http_urlstore_opt_number(ngx_conf_t *cf, void *conf,
-    const ngx_http_urlstore_option_t *opt, ngx_str_t *value)
+ngx_http_urlstore_opt_put(void *conf, const ngx_http_urlstore_option_t *opt,
+    off_t n)
 {
-    ngx_int_t  n;
-
-    n = ngx_atoi(value->data, value->len);
-
-    if (n == NGX_ERROR || (uint64_t) n < opt->least
-        || (uint64_t) n > opt->most)
-    {
-        return NGX_ERROR;
-    }
-
-    *(ngx_int_t *) ((u_char *) conf + opt->offset) = n;
-
-    return NGX_OK;
-}
-
-
-/* ms */
-
-ngx_int_t
-ngx_http_urlstore_opt_time(ngx_conf_t *cf, void *conf,
-    const ngx_http_urlstore_option_t *opt, ngx_str_t *value)
-{
-    ngx_int_t  n;
-
-    n = ngx_parse_time(value, 0);
-
     if (n == NGX_ERROR || (uint64_t) n < opt->least
         || (uint64_t) n > opt->most)
     {
@@ -144,6 +120,25 @@ ngx_http_urlstore_opt_time(ngx_conf_t *cf, void *conf,
     *(uint64_t *) ((u_char *) conf + opt->offset) = n;
 
     return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_urlstore_opt_number(ngx_conf_t *cf, void *conf,
+    const ngx_http_urlstore_option_t *opt, ngx_str_t *value)
+{
+    return ngx_http_urlstore_opt_put(conf, opt,
+                                     ngx_atoi(value->data, value->len));
+}
+
+
+/* ms */
+
+ngx_int_t
+ngx_http_urlstore_opt_time(ngx_conf_t *cf, void *conf,
+    const ngx_http_urlstore_option_t *opt, ngx_str_t *value)
+{
+    return ngx_http_urlstore_opt_put(conf, opt, ngx_parse_time(value, 0));
 }
 
 
@@ -167,19 +162,11 @@ static ngx_int_t
 ngx_http_urlstore_opt_size_or_off(ngx_conf_t *cf, void *conf,
     const ngx_http_urlstore_option_t *opt, ngx_str_t *value)
 {
-    off_t  n;
-
-    n = 0;
-
     if (ngx_strcmp(value->data, "off") != 0) {
-        n = ngx_parse_offset(value);
-
-        if (n < (off_t) opt->least || (uint64_t) n > opt->most) {
-            return NGX_ERROR;
-        }
+        return ngx_http_urlstore_opt_put(conf, opt, ngx_parse_offset(value));
     }
 
-    *(uint64_t *) ((u_char *) conf + opt->offset) = n;
+    *(uint64_t *) ((u_char *) conf + opt->offset) = 0;
 
     return NGX_OK;
 }

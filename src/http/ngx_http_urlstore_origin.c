@@ -50,11 +50,9 @@ ngx_http_urlstore_allow_origin(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
             return NGX_CONF_ERROR;
         }
 
-        origin = ngx_array_push(ulcf->origins);
-        if (origin == NULL) {
-            return NGX_CONF_ERROR;
-        }
+        /* there is room for all of them */
 
+        origin = ngx_array_push(ulcf->origins);
         *origin = value[i];
     }
 
@@ -202,22 +200,9 @@ ngx_http_urlstore_origin_preflight(ngx_http_urlstore_ctx_t *ctx)
 {
     ngx_int_t            rc;
     ngx_str_t           *origin;
-    ngx_uint_t           i;
     ngx_http_request_t  *r;
 
     r = ctx->r;
-
-    static struct {
-        const char  *name;
-        ngx_str_t    value;
-    } headers[] = {
-        { "Access-Control-Allow-Methods",
-          ngx_string("GET, HEAD, PUT, POST, DELETE") },
-        { "Access-Control-Allow-Headers",
-          ngx_string("Accept, Authorization, Content-Encoding, "
-                     "Content-Type, Idempotency-Key") },
-        { "Access-Control-Max-Age", ngx_string("86400") }
-    };
 
     origin = ngx_http_urlstore_header_in(r, "origin");
 
@@ -237,14 +222,12 @@ ngx_http_urlstore_origin_preflight(ngx_http_urlstore_ctx_t *ctx)
         return rc;
     }
 
-    ctx = ngx_http_urlstore_ctx(r);
-    if (ctx == NULL) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    for (i = 0; i < sizeof(headers) / sizeof(headers[0]); i++) {
-        ngx_http_urlstore_header(ctx, headers[i].name, &headers[i].value);
-    }
+    ngx_http_urlstore_header_text(ctx, "Access-Control-Allow-Methods",
+                                  "GET, HEAD, PUT, POST, DELETE");
+    ngx_http_urlstore_header_text(ctx, "Access-Control-Allow-Headers",
+                                  "Accept, Authorization, Content-Encoding, "
+                                  "Content-Type, Idempotency-Key");
+    ngx_http_urlstore_header_text(ctx, "Access-Control-Max-Age", "86400");
 
     ctx->status = NGX_HTTP_NO_CONTENT;
 

@@ -74,7 +74,6 @@ ngx_http_urlstore_out_init(ngx_http_urlstore_out_t *out, ngx_pool_t *pool,
     ngx_memzero(out, sizeof(ngx_http_urlstore_out_t));
 
     out->pool = pool;
-    out->enough = NGX_HTTP_URLSTORE_ENOUGH;
 
     if (size == 0) {
         return NGX_OK;
@@ -93,36 +92,6 @@ ngx_http_urlstore_out_init(ngx_http_urlstore_out_t *out, ngx_pool_t *pool,
     ngx_http_urlstore_out_append(out, cl);
 
     return NGX_OK;
-}
-
-
-/* a link with a buffer */
-
-static ngx_chain_t *
-ngx_http_urlstore_out_link(ngx_http_urlstore_out_t *out)
-{
-    ngx_chain_t  *cl;
-
-    cl = out->free;
-
-    if (cl) {
-        out->free = cl->next;
-
-    } else {
-        cl = ngx_alloc_chain_link(out->pool);
-        if (cl == NULL) {
-            return NULL;
-        }
-
-        cl->buf = ngx_calloc_buf(out->pool);
-        if (cl->buf == NULL) {
-            return NULL;
-        }
-    }
-
-    cl->next = NULL;
-
-    return cl;
 }
 
 
@@ -263,7 +232,7 @@ ngx_http_urlstore_out_room(ngx_http_urlstore_out_t *out, size_t n)
         p = (u_char *) (piece ? piece + 1 : NULL);
     }
 
-    cl = ngx_http_urlstore_out_link(out);
+    cl = ngx_chain_get_free_buf(out->pool, &out->free);
 
     if (p == NULL || cl == NULL) {
         return NGX_ERROR;
@@ -306,15 +275,6 @@ ngx_http_urlstore_out_printf(ngx_http_urlstore_out_t *out, size_t max,
     va_end(args);
 
     return NGX_OK;
-}
-
-
-/* whether it is a slice: no more is produced until the client has taken it */
-
-ngx_uint_t
-ngx_http_urlstore_out_enough(ngx_http_urlstore_out_t *out)
-{
-    return ngx_http_urlstore_out_size(out) >= out->enough;
 }
 
 
@@ -372,7 +332,7 @@ ngx_http_urlstore_out_take(ngx_http_urlstore_out_t *out, ngx_uint_t last)
     out->size = 0;
 
     if (chain == NULL && last) {
-        chain = ngx_http_urlstore_out_link(out);
+        chain = ngx_chain_get_free_buf(out->pool, &out->free);
         if (chain == NULL) {
             return NULL;
         }

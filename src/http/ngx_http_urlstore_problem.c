@@ -169,6 +169,16 @@ ngx_http_urlstore_fault(ngx_http_urlstore_ctx_t *ctx, ngx_uint_t status,
 }
 
 
+/* ends the batch: nothing more is changed, and what was changed may be lost */
+
+ngx_int_t
+ngx_http_urlstore_fenced(ngx_http_urlstore_ctx_t *ctx)
+{
+    return ngx_http_urlstore_fault(ctx, NGX_HTTP_SERVICE_UNAVAILABLE,
+                                   "this node is not the primary any more");
+}
+
+
 ngx_int_t
 ngx_http_urlstore_refused(ngx_http_urlstore_ctx_t *ctx,
     us_refusal_t *refusal, ngx_str_t *ref, ngx_array_t *steps)

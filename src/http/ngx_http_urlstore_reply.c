@@ -135,6 +135,23 @@ ngx_http_urlstore_tag(ngx_http_urlstore_zone_t *zone, us_map_tag_t *tag)
 }
 
 
+/* a reply that is there as a whole */
+
+ngx_int_t
+ngx_http_urlstore_send_text(ngx_http_urlstore_ctx_t *ctx, us_str_t text)
+{
+    if (ngx_http_urlstore_out_init(&ctx->out, ctx->r->pool, text.len + 1)
+        != NGX_OK)
+    {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    ctx->out.pos = ngx_cpymem(ctx->out.pos, text.data, text.len);
+
+    return ngx_http_urlstore_send(ctx);
+}
+
+
 ngx_int_t
 ngx_http_urlstore_send(ngx_http_urlstore_ctx_t *ctx)
 {
@@ -192,9 +209,9 @@ ngx_int_t
 ngx_http_urlstore_reply_header(ngx_http_urlstore_ctx_t *ctx, off_t length)
 {
     ngx_int_t            rc;
-    ngx_str_t            value;
     us_map_tag_t         tag;
     ngx_http_request_t  *r;
+    u_char               text[US_MAP_TAG_LEN];
 
     r = ctx->r;
     ctx->replied = 1;
@@ -219,15 +236,11 @@ ngx_http_urlstore_reply_header(ngx_http_urlstore_ctx_t *ctx, off_t length)
     ngx_http_urlstore_origin_headers(ctx);
 
     if (ctx->tagged && us_store_map(ctx->zone->store)->number) {
-        value.data = ngx_pnalloc(r->pool, US_MAP_TAG_LEN);
-        if (value.data == NULL) {
-            return NGX_HTTP_INTERNAL_SERVER_ERROR;
-        }
-
         ngx_http_urlstore_tag(ctx->zone, &tag);
-        value.len = us_map_tag_put(value.data, &tag) - value.data;
-
-        ngx_http_urlstore_header(ctx, "Urlstore-Map", &value);
+        ngx_http_urlstore_header_printf(ctx, "Urlstore-Map", sizeof(text),
+                                        "%*s", (size_t)
+                                        (us_map_tag_put(text, &tag) - text),
+                                        text);
     }
 
     if (ctx->repeats && ctx->status < NGX_HTTP_BAD_REQUEST) {
@@ -328,8 +341,8 @@ ngx_http_urlstore_cache_control(ngx_http_urlstore_ctx_t *ctx, ngx_uint_t stays)
 }
 
 
-static ngx_table_elt_t *
-ngx_http_urlstore_header_push(ngx_http_urlstore_ctx_t *ctx, const char *key,
+ngx_table_elt_t *
+ngx_http_urlstore_header(ngx_http_urlstore_ctx_t *ctx, const char *key,
     ngx_str_t *value)
 {
     ngx_table_elt_t  *h;
@@ -358,8 +371,7 @@ ngx_http_urlstore_etag(ngx_http_urlstore_ctx_t *ctx, ngx_str_t *value)
 {
     /* the not modified filter takes it from there */
 
-    ctx->r->headers_out.etag = ngx_http_urlstore_header_push(ctx, "ETag",
-                                                              value);
+    ctx->r->headers_out.etag = ngx_http_urlstore_header(ctx, "ETag", value);
 }
 
 
@@ -367,14 +379,6 @@ void
 ngx_http_urlstore_untouched(ngx_http_urlstore_ctx_t *ctx)
 {
     ngx_http_urlstore_header_text(ctx, "Urlstore-Refused", "1");
-}
-
-
-void
-ngx_http_urlstore_header(ngx_http_urlstore_ctx_t *ctx, const char *key,
-    ngx_str_t *value)
-{
-    (void) ngx_http_urlstore_header_push(ctx, key, value);
 }
 
 

@@ -37,7 +37,6 @@ typedef struct {
     u_char                         *pos;      /* free room of the last piece */
     u_char                         *end;
     size_t                          size;     /* of the pieces before */
-    size_t                          enough;   /* bytes of a slice, at least */
 
     ngx_chain_t                    *busy;     /* on their way to the client */
     ngx_chain_t                    *free;
@@ -601,7 +600,6 @@ ngx_int_t ngx_http_urlstore_out_init(ngx_http_urlstore_out_t *out,
 ngx_int_t ngx_http_urlstore_out_room(ngx_http_urlstore_out_t *out, size_t n);
 ngx_int_t ngx_http_urlstore_out_printf(ngx_http_urlstore_out_t *out,
     size_t max, const char *fmt, ...);
-ngx_uint_t ngx_http_urlstore_out_enough(ngx_http_urlstore_out_t *out);
 
 ngx_chain_t *ngx_http_urlstore_out_take(ngx_http_urlstore_out_t *out,
     ngx_uint_t last);
@@ -616,6 +614,15 @@ ngx_http_urlstore_out_size(ngx_http_urlstore_out_t *out)
 }
 
 
+/* whether it is a slice: no more is produced until the client has taken it */
+
+static ngx_inline ngx_uint_t
+ngx_http_urlstore_out_enough(ngx_http_urlstore_out_t *out)
+{
+    return ngx_http_urlstore_out_size(out) >= NGX_HTTP_URLSTORE_ENOUGH;
+}
+
+
 /* ngx_http_urlstore_reply.c */
 
 ngx_http_urlstore_ctx_t *ngx_http_urlstore_ctx(ngx_http_request_t *r);
@@ -626,6 +633,8 @@ ngx_str_t *ngx_http_urlstore_header_in(ngx_http_request_t *r,
 
 /* sends ctx->out with ctx->status and ctx->type */
 ngx_int_t ngx_http_urlstore_send(ngx_http_urlstore_ctx_t *ctx);
+ngx_int_t ngx_http_urlstore_send_text(ngx_http_urlstore_ctx_t *ctx,
+    us_str_t text);
 
 /* its two halves; length: of the body, or -1; last: no more follows */
 ngx_int_t ngx_http_urlstore_reply_header(ngx_http_urlstore_ctx_t *ctx,
@@ -637,8 +646,8 @@ ngx_int_t ngx_http_urlstore_reply_output(ngx_http_urlstore_ctx_t *ctx,
  * A header of the reply; key is a literal, *value lives as long as the request.
  * Without memory the reply is a 500.
  */
-void ngx_http_urlstore_header(ngx_http_urlstore_ctx_t *ctx, const char *key,
-    ngx_str_t *value);
+ngx_table_elt_t *ngx_http_urlstore_header(ngx_http_urlstore_ctx_t *ctx,
+    const char *key, ngx_str_t *value);
 void ngx_http_urlstore_header_text(ngx_http_urlstore_ctx_t *ctx,
     const char *key, const char *text);
 void ngx_http_urlstore_header_printf(ngx_http_urlstore_ctx_t *ctx,
@@ -748,6 +757,7 @@ void ngx_http_urlstore_problem_line(ngx_http_request_t *r, ngx_uint_t status);
 /* remembers what was wrong with the body, as ctx->fault; returns status */
 ngx_int_t ngx_http_urlstore_fault(ngx_http_urlstore_ctx_t *ctx,
     ngx_uint_t status, const char *fmt, ...);
+ngx_int_t ngx_http_urlstore_fenced(ngx_http_urlstore_ctx_t *ctx);
 ngx_int_t ngx_http_urlstore_problem_init(ngx_conf_t *cf);
 
 /*

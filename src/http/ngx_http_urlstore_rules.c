@@ -12,66 +12,40 @@
 #include "ngx_http_urlstore_cluster.h"
 
 
-/* bytes of a rule's name */
-#define NGX_HTTP_URLSTORE_RULE_NAME   64
+/* between the zone's name and the last values */
+
+typedef struct {
+    ngx_str_t                       name;
+    ngx_str_t                       host;
+} ngx_http_urlstore_rule_t;
 
 
-/*
- * name=WORD and host=GLOB (where host is not NULL), between the zone's name and
- * the last values.  Answers show the name, so it is a word.
- */
+/* answers show it: a word */
 
 static ngx_int_t
-ngx_http_urlstore_rule_params(ngx_conf_t *cf, ngx_uint_t last, us_str_t *name,
-    us_str_t *host)
+ngx_http_urlstore_opt_rule(ngx_conf_t *cf, void *conf,
+    const ngx_http_urlstore_option_t *opt, ngx_str_t *value)
 {
-    size_t      n;
-    ngx_str_t  *value, *directive;
-
-    directive = cf->args->elts;
-
-    ngx_memzero(name, sizeof(us_str_t));
-
-    for (value = directive + 2;
-         value < directive + cf->args->nelts - last;
-         value++)
-    {
-        if (ngx_strncmp(value->data, "name=", 5) == 0 && name->len == 0) {
-            name->data = value->data + 5;
-            name->len = value->len - 5;
-
-            n = strspn((char *) name->data, "abcdefghijklmnopqrstuvwxyz"
-                       "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-");
-
-            if (n == name->len && n && n <= NGX_HTTP_URLSTORE_RULE_NAME) {
-                continue;
-            }
-
-            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                               "invalid name \"%V\" of \"%V\": up to %d "
-                               "letters, digits, \"_\", \".\" and \"-\" are "
-                               "expected", value, directive,
-                               NGX_HTTP_URLSTORE_RULE_NAME);
-            return NGX_ERROR;
-        }
-
-        if (host && ngx_strncmp(value->data, "host=", 5) == 0
-            && value->len > 5 && host->len == 0)
-        {
-            host->data = value->data + 5;
-            host->len = value->len - 5;
-            continue;
-        }
-
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "invalid parameter \"%V\" of \"%V\": name=WORD%s is "
-                           "expected", value, directive,
-                           host ? " or host=GLOB" : "");
-        return NGX_ERROR;
-    }
-
-    return NGX_OK;
+    return strspn((char *) value->data, "abcdefghijklmnopqrstuvwxyz"
+                  "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-") == value->len
+           ? ngx_http_urlstore_opt_text(cf, conf, opt, value) : NGX_ERROR;
 }
+
+
+/* the first of them is for urlstore_rewrite only */
+
+static ngx_http_urlstore_option_t  ngx_http_urlstore_rule_options[] = {
+
+    { ngx_string("host"), ngx_http_urlstore_opt_text,
+      offsetof(ngx_http_urlstore_rule_t, host), 1, NGX_MAX_UINT32_VALUE, NULL,
+      NULL, "a glob" },
+
+    { ngx_string("name"), ngx_http_urlstore_opt_rule,
+      offsetof(ngx_http_urlstore_rule_t, name), 1, 64, NULL, NULL,
+      "up to 64 letters, digits, \"_\", \".\" and \"-\"" },
+
+    { ngx_null_string, NULL, 0, 0, 0, NULL, NULL, NULL }
+};
 
 
 static ngx_http_urlstore_zone_t *
@@ -111,30 +85,42 @@ char *
 ngx_http_urlstore_rule(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
     int                        rc;
-    us_str_t                   name, host, regex;
+    us_str_t                   name, regex;
     ngx_str_t                 *args, *value;
-    ngx_uint_t                 rewrites;
+    ngx_uint_t                 rewrites, last;
     us_rule_error_t            err;
+    ngx_http_urlstore_rule_t   rule;
     ngx_http_urlstore_zone_t  *zone;
 
-    host = us_string("");
+    ngx_memzero(&rule, sizeof(ngx_http_urlstore_rule_t));
+
     args = cf->args->elts;
     rewrites = ngx_strcmp(cmd->name.data, "urlstore_rewrite") == 0;
 
+    last = rewrites ? 2 : 1;
+
     zone = ngx_http_urlstore_rule_zone(cf, &args[1]);
-    if (zone == NULL
-        || ngx_http_urlstore_rule_params(cf, rewrites ? 2 : 1, &name,
-                                         rewrites ? &host : NULL)
-           != NGX_OK)
+    if (zone == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    cf->args->nelts -= last;
+    value = args + cf->args->nelts;
+
+    if (ngx_http_urlstore_options_read(cf, &rule, 2,
+                                       ngx_http_urlstore_rule_options
+                                       + !rewrites)
+        != NGX_OK)
     {
         return NGX_CONF_ERROR;
     }
 
-    value = args + cf->args->nelts - (rewrites ? 2 : 1);
+    name = ngx_http_urlstore_str(&rule.name);
     regex = ngx_http_urlstore_str(&value[0]);
 
     if (rewrites) {
-        rc = us_norm_add_rewrite(zone->norm, name, host, regex,
+        rc = us_norm_add_rewrite(zone->norm, name,
+                                 ngx_http_urlstore_str(&rule.host), regex,
                                  ngx_http_urlstore_str(&value[1]), &err);
 
     } else if (ngx_strcmp(cmd->name.data, "urlstore_reject") == 0) {

@@ -216,23 +216,6 @@ ngx_http_urlstore_health_handler(ngx_http_urlstore_ctx_t *ctx)
 }
 
 
-static ngx_int_t
-ngx_http_urlstore_page_send(ngx_http_urlstore_ctx_t *ctx, ngx_str_t *text)
-{
-    ngx_http_urlstore_out_t  *out;
-
-    out = &ctx->out;
-
-    if (ngx_http_urlstore_out_init(out, ctx->r->pool, text->len) != NGX_OK) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    out->pos = ngx_cpymem(out->pos, text->data, text->len);
-
-    return ngx_http_urlstore_send(ctx);
-}
-
-
 /*
  * The page's links are relative and need the slash after the location's name.
  * The answer is relative too: "./NAME/" cannot lead to another host.
@@ -242,7 +225,6 @@ static ngx_int_t
 ngx_http_urlstore_page_redirect(ngx_http_urlstore_ctx_t *ctx)
 {
     u_char              *name, *end;
-    ngx_str_t            text;
     ngx_http_request_t  *r;
 
     r = ctx->r;
@@ -267,9 +249,8 @@ ngx_http_urlstore_page_redirect(ngx_http_urlstore_ctx_t *ctx)
     ctx->status = NGX_HTTP_MOVED_PERMANENTLY;
 
     ngx_str_set(&ctx->type, "text/plain");
-    ngx_str_set(&text, "moved\n");
 
-    return ngx_http_urlstore_page_send(ctx, &text);
+    return ngx_http_urlstore_send_text(ctx, us_string("moved\n"));
 }
 
 
@@ -298,7 +279,8 @@ ngx_http_urlstore_page_handler(ngx_http_urlstore_ctx_t *ctx)
 
     ngx_str_set(&ctx->type, "text/html; charset=utf-8");
 
-    return ngx_http_urlstore_page_send(ctx, &ngx_http_urlstore_front_status);
+    return ngx_http_urlstore_send_text(ctx,
+                  ngx_http_urlstore_str(&ngx_http_urlstore_front_status));
 }
 
 
@@ -307,5 +289,6 @@ ngx_http_urlstore_openapi_handler(ngx_http_urlstore_ctx_t *ctx)
 {
     ngx_str_set(&ctx->type, "application/yaml");
 
-    return ngx_http_urlstore_page_send(ctx, &ngx_http_urlstore_front_openapi);
+    return ngx_http_urlstore_send_text(ctx,
+                  ngx_http_urlstore_str(&ngx_http_urlstore_front_openapi));
 }

@@ -127,6 +127,7 @@ ngx_http_urlstore_variable(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, uintptr_t data)
 {
     u_char                    *p;
+    ngx_int_t                  rc;
     ngx_str_t                  value;
     ngx_http_urlstore_ctx_t   *ctx, *found;
     ngx_http_urlstore_zone_t  *zone;
@@ -149,16 +150,10 @@ ngx_http_urlstore_variable(ngx_http_request_t *r,
 
         found->r = r;
 
-        switch (ngx_http_urlstore_lookup(r, zone, found)) {
+        rc = ngx_http_urlstore_lookup(r, zone, found);
 
-        case NGX_OK:
-            break;
-
-        case NGX_DECLINED:
-            return NGX_OK;
-
-        default:
-            return NGX_ERROR;
+        if (rc != NGX_OK) {
+            return rc == NGX_DECLINED ? NGX_OK : NGX_ERROR;
         }
 
         ctx = found;

@@ -359,13 +359,5 @@ ngx_http_urlstore_relay_reply(ngx_http_urlstore_ctx_t *ctx,
         ngx_http_urlstore_cache_control(ctx, 0);
     }
 
-    if (ngx_http_urlstore_out_init(&ctx->out, ctx->r->pool, call->text.len + 1)
-        != NGX_OK)
-    {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    ctx->out.pos = ngx_cpymem(ctx->out.pos, call->text.data, call->text.len);
-
-    return ngx_http_urlstore_send(ctx);
+    return ngx_http_urlstore_send_text(ctx, call->text);
 }
