@@ -37,13 +37,7 @@ uint8_t *
 us_answer_line(uint8_t *p, const us_answers_t *a,
     const us_answer_record_t *rec, us_str_t text)
 {
-    if (rec->id != US_STORE_NO_ID) {
-        p = us_put_u64(p, rec->id);
-
-    } else {
-        *p++ = '-';
-    }
-
+    p = us_put_known(p, a->format, rec->id, US_STORE_NO_ID);
     *p++ = '\t';
     p = us_put_str(p, us_answer_words[rec->answer]);
 
@@ -74,7 +68,7 @@ us_answer_line(uint8_t *p, const us_answers_t *a,
 
     if (a->times) {
         *p++ = '\t';
-        p = rec->claimed ? us_put_u64(p, rec->claimed) : us_put(p, "-");
+        p = us_put_known(p, a->format, rec->claimed, 0);
     }
 
     if (a->stored) {
@@ -112,19 +106,6 @@ us_answer_quote(uint8_t *p, us_str_t text)
 }
 
 
-/* a server that does not own the directory does not know it */
-
-static uint8_t *
-us_answer_next_id(uint8_t *p, us_format_t format, uint64_t next_id)
-{
-    if (next_id != US_STORE_NO_ID) {
-        return us_put_u64(p, next_id);
-    }
-
-    return us_put(p, format == US_FORMAT_TEXT ? "-" : "null");
-}
-
-
 /* " erasure=N", or a member with a comma before it; none: - or null */
 
 static uint8_t *
@@ -136,13 +117,10 @@ us_answer_erasure(uint8_t *p, const us_answers_t *a)
                               a->erased);
     }
 
-    if (a->format == US_FORMAT_TEXT) {
-        return a->erasure ? us_json_printf(p, " erasure=%u", a->erasure)
-                          : us_put(p, " erasure=-");
-    }
+    p = us_put(p, a->format == US_FORMAT_TEXT ? " erasure="
+                                              : ",\"erasure\":");
 
-    return a->erasure ? us_json_printf(p, ",\"erasure\":%u", a->erasure)
-                      : us_put(p, ",\"erasure\":null");
+    return us_put_known(p, a->format, a->erasure, 0);
 }
 
 
@@ -155,8 +133,7 @@ us_answer_object(uint8_t *p, us_answers_t *a, const us_answer_record_t *rec,
     }
 
     p = us_put(p, "{\"id\":");
-    p = rec->id != US_STORE_NO_ID ? us_put_u64(p, rec->id)
-                                  : us_put(p, "null");
+    p = us_put_known(p, a->format, rec->id, US_STORE_NO_ID);
 
     p = us_put(p, ",\"status\":\"");
     p = us_put_str(p, us_answer_words[rec->answer]);
@@ -178,7 +155,7 @@ us_answer_object(uint8_t *p, us_answers_t *a, const us_answer_record_t *rec,
 
     if (a->times && us_answer_known(rec->answer)) {
         p = us_put(p, ",\"time\":");
-        p = rec->claimed ? us_put_u64(p, rec->claimed) : us_put(p, "null");
+        p = us_put_known(p, a->format, rec->claimed, 0);
     }
 
     if (a->set && rec->stored) {
@@ -203,7 +180,7 @@ us_answer_object(uint8_t *p, us_answers_t *a, const us_answer_record_t *rec,
 
     if (a->single) {
         p = us_put(p, ",\"next_id\":");
-        p = us_answer_next_id(p, a->format, a->next_id);
+        p = us_put_known(p, a->format, a->next_id, US_STORE_NO_ID);
         p = us_put(p, ",\"epoch\":");
         p = us_put_u64(p, a->epoch);
     }
@@ -245,7 +222,7 @@ us_answer_shards(uint8_t *p, const us_answers_t *a)
 
     for (i = 0; i < a->nshards; i++) {
         p = us_json_printf(p, shard, i ? "," : "", a->shards[i].number);
-        p = us_answer_next_id(p, a->format, a->shards[i].next_id);
+        p = us_put_known(p, a->format, a->shards[i].next_id, US_STORE_NO_ID);
     }
 
     p = us_put(p, text ? " epochs=" : "},\"epochs\":{");
@@ -325,7 +302,7 @@ us_answer_end(uint8_t *p, const us_answers_t *a)
     } else {
         p = us_put(p, a->format == US_FORMAT_TEXT ? " next_id="
                                                   : ",\"next_id\":");
-        p = us_answer_next_id(p, a->format, a->next_id);
+        p = us_put_known(p, a->format, a->next_id, US_STORE_NO_ID);
         p = us_answer_count(p, a, us_string("epoch"), a->epoch);
     }
 

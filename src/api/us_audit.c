@@ -227,15 +227,6 @@ us_audit_is(const us_audit_t *a, int dirfd)
 }
 
 
-/* whether the last line of an erasure, in any state, has nothing left */
-
-static int
-us_audit_clean(uint64_t known, const us_erasure_info_t *e)
-{
-    return known >> US_AUDIT_STATE == us_audit_code(e, 0) >> US_AUDIT_STATE;
-}
-
-
 int
 us_audit_add(us_audit_t *a, const us_erasure_info_t *e, unsigned left)
 {
@@ -274,13 +265,14 @@ us_audit_add(us_audit_t *a, const us_erasure_info_t *e, unsigned left)
 
 
 /*
- * What was clean is, but for an erasure that was opened again: a start says
- * that some may be left, until it has been looked.
+ * What was clean, with nothing left, is, but for an erasure that was opened
+ * again: a start says that some may be left, until it has been looked.
  */
 
 static int
 us_audit_one(us_audit_t *a, const us_life_t *l, uint64_t number)
 {
+    int                 clean;
     uint64_t           *known;
     us_erasure_info_t   e;
 
@@ -294,8 +286,9 @@ us_audit_one(us_audit_t *a, const us_life_t *l, uint64_t number)
         return -1;
     }
 
-    return us_audit_add(a, &e, e.gone && us_audit_clean(*known, &e)
-                               ? 0 : us_life_left(l, &e));
+    clean = *known >> US_AUDIT_STATE == us_audit_code(&e, 0) >> US_AUDIT_STATE;
+
+    return us_audit_add(a, &e, e.gone && clean ? 0 : us_life_left(l, &e));
 }
 
 

@@ -57,14 +57,14 @@ us_tally_batch(us_tally_t *tally, uint64_t us)
 
 
 void
-us_tally_sums(const us_tally_t *tallies, uint64_t *n, unsigned counters)
+us_tally_sums(const us_tally_t *tallies, uint64_t n[US_N])
 {
     unsigned  i, k;
 
-    memset(n, 0, counters * sizeof(uint64_t));
+    memset(n, 0, US_N * sizeof(uint64_t));
 
     for (i = 0; i < US_TALLIES; i++) {
-        for (k = 0; k < counters; k++) {
+        for (k = 0; k < US_N; k++) {
             n[k] += __atomic_load_n(&tallies[i].n[k], __ATOMIC_RELAXED);
         }
     }
@@ -573,8 +573,7 @@ us_figures_stats(uint8_t *p, const us_figures_t *f, unsigned n)
         return us_put_decimal(p, us_figure_decimal(f, row), 3);
 
     default:
-        return *value == US_STORE_NO_ID ? us_put(p, "null")
-                                        : us_put_u64(p, *value);
+        return us_put_known(p, US_FORMAT_JSON, *value, US_STORE_NO_ID);
     }
 }
 

@@ -93,8 +93,8 @@ us_tally_add(us_tally_t *tally, unsigned counter, uint64_t n)
 /* one batch that took so long */
 void us_tally_batch(us_tally_t *tally, uint64_t us);
 
-/* n: the sums of the first counters, of US_TALLIES tallies */
-void us_tally_sums(const us_tally_t *tallies, uint64_t *n, unsigned counters);
+/* the sums of US_TALLIES tallies */
+void us_tally_sums(const us_tally_t *tallies, uint64_t n[US_N]);
 
 
 /* kinds of zones, which differ in the figures that they have */

@@ -157,14 +157,9 @@ us_list_claimed(uint8_t *p, const us_list_t *list)
         return p;
     }
 
-    if (list->format == US_FORMAT_TEXT) {
-        *p++ = '\t';
-        return list->claimed ? us_put_u64(p, list->claimed) : us_put(p, "-");
-    }
+    p = us_put(p, list->format == US_FORMAT_TEXT ? "\t" : ",\"time\":");
 
-    p = us_put(p, ",\"time\":");
-
-    return list->claimed ? us_put_u64(p, list->claimed) : us_put(p, "null");
+    return us_put_known(p, list->format, list->claimed, 0);
 }
 
 
@@ -196,10 +191,9 @@ us_list_set(uint8_t *p, us_format_t format, const us_store_set_info_t *set)
                               set->asked);
     }
 
-    p = us_json_printf(p, "{\"name\":\"%V\",\"members\":%u,\"bytes\":%u",
-                       set->name, set->members, set->bytes);
-    p = set->created ? us_json_printf(p, ",\"created\":%u", set->created)
-                     : us_put(p, ",\"created\":null");
+    p = us_json_printf(p, "{\"name\":\"%V\",\"members\":%u,\"bytes\":%u,"
+                       "\"created\":", set->name, set->members, set->bytes);
+    p = us_put_known(p, format, set->created, 0);
 
     return us_json_printf(p, ",\"asked\":%u}%s", set->asked,
                           format == US_FORMAT_NDJSON ? "\n" : "");
@@ -231,12 +225,9 @@ us_list_is_reason(us_str_t reason)
 static uint8_t *
 us_list_time(uint8_t *p, us_format_t format, const char *name, uint64_t s)
 {
-    if (format == US_FORMAT_TEXT) {
-        return s ? us_json_printf(p, "\t%u", s) : us_put(p, "\t-");
-    }
+    p = us_json_printf(p, format == US_FORMAT_TEXT ? "\t" : ",\"%s\":", name);
 
-    return s ? us_json_printf(p, ",\"%s\":%u", name, s)
-             : us_json_printf(p, ",\"%s\":null", name);
+    return us_put_known(p, format, s, 0);
 }
 
 
@@ -581,8 +572,7 @@ us_explain_parts(uint8_t *p, const us_canon_t *canon)
 
     p = us_json_printf(p, "{\"url\":%q,\"scheme\":%q,\"host\":%q,\"port\":",
                        u->href, scheme, us_url_hostname(u));
-    p = u->port == US_URL_OMITTED ? us_put(p, "null")
-                                  : us_put_u64(p, u->port);
+    p = us_put_known(p, US_FORMAT_JSON, u->port, US_URL_OMITTED);
 
     path = us_url_pathname(u);
     p = us_json_printf(p, ",\"path\":%q,\"file\":", path);

@@ -15,6 +15,7 @@
 
 
 #include "../us_base.h"
+#include "../us_text.h"
 #include "../input/us_input.h"
 
 
@@ -71,6 +72,16 @@ typedef enum {
     US_FORMAT_JSON,
     US_FORMAT_NDJSON
 } us_format_t;
+
+
+/* a number; - or null: it is `none` */
+
+static inline uint8_t *
+us_put_known(uint8_t *p, us_format_t format, uint64_t n, uint64_t none)
+{
+    return n != none ? us_put_u64(p, n)
+                     : us_put(p, format == US_FORMAT_TEXT ? "-" : "null");
+}
 
 
 /* 0; -1: no such type is read */

@@ -709,13 +709,13 @@ us_filter_file_match(us_filter_file_t *file, const us_filter_plan_t *plan,
 
 
 /*
- * Whether the bits can be trusted: 0, or US_FILTER_UNCLEAN.  *doubtful is set
- * if they cannot, and force accepts that.
+ * Whether the bits can be trusted: 0, or US_FILTER_UNCLEAN.  file->doubtful:
+ * they cannot, and force accepts that.
  */
 
 static int
-us_filter_file_trust(const us_filter_file_t *file, int force,
-    unsigned *doubtful, char *err, size_t size)
+us_filter_file_trust(us_filter_file_t *file, int force, char *err,
+    size_t size)
 {
     uint8_t                  boot[16];
     const us_filter_mark_t  *mark;
@@ -725,11 +725,11 @@ us_filter_file_trust(const us_filter_file_t *file, int force,
     mark = us_filter_mark(file->filter);
     us_filter_file_boot(boot);
 
-    *doubtful = (mark->clean != 1
-                 && (memcmp(mark->boot, boot, 16) != 0
-                     || memcmp(boot, unknown, 16) == 0));
+    file->doubtful = (mark->clean != 1
+                      && (memcmp(mark->boot, boot, 16) != 0
+                          || memcmp(boot, unknown, 16) == 0));
 
-    if (!*doubtful || force) {
+    if (!file->doubtful || force) {
         return 0;
     }
 
@@ -778,7 +778,6 @@ us_filter_file_try(us_filter_file_t *file, const us_filter_plan_t *plan,
 {
     int                fd, rc, alone;
     uint8_t            boot[16];
-    unsigned           doubtful;
     us_filter_mark_t  *mark;
 
     alone = us_filter_file_lock(file);
@@ -812,13 +811,11 @@ us_filter_file_try(us_filter_file_t *file, const us_filter_plan_t *plan,
     us_filter_file_boot(boot);
 
     if (alone) {
-        rc = us_filter_file_trust(file, force, &doubtful, err, size);
+        rc = us_filter_file_trust(file, force, err, size);
 
         if (rc != 0) {
             return rc;
         }
-
-        file->doubtful = doubtful;
 
         /* it is marked as used under this boot */
 
@@ -935,7 +932,6 @@ us_filter_file_check(const char *dir, const us_filter_plan_t *plan,
     us_str_t norm, int force, char *err, size_t size)
 {
     int                fd, rc;
-    unsigned           doubtful;
     us_filter_file_t   file;
 
     memset(&file, 0, sizeof(us_filter_file_t));
@@ -965,7 +961,7 @@ us_filter_file_check(const char *dir, const us_filter_plan_t *plan,
     }
 
     if (rc == 0) {
-        rc = us_filter_file_trust(&file, force, &doubtful, err, size);
+        rc = us_filter_file_trust(&file, force, err, size);
     }
 
 done:

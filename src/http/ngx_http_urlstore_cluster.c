@@ -13,6 +13,25 @@
 #define NGX_HTTP_URLSTORE_ADOPTIONS  8
 
 
+/* why, in err, of NGX_MAX_ERROR_STR bytes */
+
+static ngx_int_t
+ngx_http_urlstore_cluster_refuse(char *err, const char *fmt, ...)
+{
+    u_char   *p, *last;
+    va_list   args;
+
+    p = (u_char *) err;
+    last = p + NGX_MAX_ERROR_STR - 1;
+
+    va_start(args, fmt);
+    *ngx_vslprintf(p, last, fmt, args) = '\0';
+    va_end(args);
+
+    return NGX_DECLINED;
+}
+
+
 /*
  * The text of the file, which the caller frees, and cluster->file.
  * NGX_DECLINED with an errno and a text: it cannot be read.
@@ -302,16 +321,17 @@ ngx_http_urlstore_cluster_node(ngx_http_upstream_main_conf_t *umcf,
             return NGX_OK;
         }
 
-        ngx_sprintf((u_char *) err, "the upstream \"%*s\" must have one "
-                    "server with one address: a call for a node must not go "
-                    "to another one%Z", name->len, name->data);
-        return NGX_DECLINED;
+        return ngx_http_urlstore_cluster_refuse(err, "the upstream \"%*s\" "
+                                                "must have one server with one "
+                                                "address: a call for a node "
+                                                "must not go to another one",
+                                                name->len, name->data);
     }
 
-    ngx_sprintf((u_char *) err, "no upstream \"%*s\" for a node of its map; "
-                "\"urlstore cluster conf\" prints them%Z", name->len,
-                name->data);
-    return NGX_DECLINED;
+    return ngx_http_urlstore_cluster_refuse(err, "no upstream \"%*s\" for a "
+                                            "node of its map; \"urlstore "
+                                            "cluster conf\" prints them",
+                                            name->len, name->data);
 }
 
 
@@ -474,53 +494,39 @@ static ngx_int_t
 ngx_http_urlstore_shard_place(ngx_http_urlstore_zone_t *zone,
     const us_map_t *map, char *err)
 {
-    int         at;
-    u_char     *last;
-    us_str_t    node;
-    ngx_str_t   norm;
+    int  at;
 
-    last = (u_char *) err + NGX_MAX_ERROR_STR - 1;
     at = us_map_shard(map, zone->conf.shard);
 
     if (at == -1) {
-        last = ngx_slprintf((u_char *) err, last, "it has no shard %uD",
-                            zone->conf.shard);
-        goto declined;
+        return ngx_http_urlstore_cluster_refuse(err, "it has no shard %uD",
+                                                zone->conf.shard);
     }
 
     if (ngx_memcmp(map->shards[at].uuid, zone->conf.uuid, 16) != 0) {
-        last = ngx_slprintf((u_char *) err, last, "its shard %uD is another "
-                            "store, of uuid %*xs; this one has the uuid %*xs",
-                            zone->conf.shard, (size_t) 16,
-                            map->shards[at].uuid, (size_t) 16,
-                            zone->conf.uuid);
-        goto declined;
+        return ngx_http_urlstore_cluster_refuse(err, "its shard %uD is another "
+                                                "store, of uuid %*xs; this one "
+                                                "has the uuid %*xs",
+                                                zone->conf.shard, (size_t) 16,
+                                                map->shards[at].uuid,
+                                                (size_t) 16, zone->conf.uuid);
     }
 
-    node = ngx_http_urlstore_str(&zone->node);
-
-    if (us_map_node(map, node) != at) {
-        last = ngx_slprintf((u_char *) err, last, "its shard %uD has no node "
-                            "\"%V\"", zone->conf.shard, &zone->node);
-        goto declined;
+    if (us_map_node(map, ngx_http_urlstore_str(&zone->node)) != at) {
+        return ngx_http_urlstore_cluster_refuse(err, "its shard %uD has no "
+                                                "node \"%V\"",
+                                                zone->conf.shard, &zone->node);
     }
 
     if (!us_norm_same(map->norm, zone->conf.norm)) {
-        norm.len = map->norm.len;
-        norm.data = (u_char *) map->norm.data;
-        last = ngx_slprintf((u_char *) err, last, "its \"norm\" is \"%V\", "
-                            "that of the zone \"%*s\"", &norm,
-                            zone->conf.norm.len, zone->conf.norm.data);
-        goto declined;
+        return ngx_http_urlstore_cluster_refuse(err, "its \"norm\" is \"%*s\", "
+                                                "that of the zone \"%*s\"",
+                                                map->norm.len, map->norm.data,
+                                                zone->conf.norm.len,
+                                                zone->conf.norm.data);
     }
 
     return NGX_OK;
-
-declined:
-
-    *last = '\0';
-
-    return NGX_DECLINED;
 }
 
 
@@ -575,11 +581,11 @@ ngx_http_urlstore_shard_check(ngx_http_urlstore_zone_t *zone,
 
     for (slot = 0; slot < US_SLOTS && us_store_next_id(zone->store); slot++) {
         if (!us_map_has_owner(map, slot, zone->conf.shard)) {
-            (void) ngx_sprintf((u_char *) err, "the store has URLs, and slot "
-                               "%ui of the map is, and was, not its own: "
-                               "begin with a map of this shard alone%Z",
-                               slot);
-            return NGX_DECLINED;
+            return ngx_http_urlstore_cluster_refuse(err, "the store has URLs, "
+                                                    "and slot %ui of the map "
+                                                    "is, and was, not its own: "
+                                                    "begin with a map of this "
+                                                    "shard alone", slot);
         }
     }
 
@@ -624,10 +630,10 @@ ngx_http_urlstore_shard_adopt(ngx_http_urlstore_zone_t *zone,
             continue;
 
         case US_FULL:
-            ngx_sprintf((u_char *) err, "its %uz bytes do not fit the zone, "
-                        "or its ring: a larger SIZE is needed%Z",
-                        map->text.len);
-            return NGX_DECLINED;
+            return ngx_http_urlstore_cluster_refuse(err, "its %uz bytes do not "
+                                                    "fit the zone, or its "
+                                                    "ring: a larger SIZE is "
+                                                    "needed", map->text.len);
 
         default: /* US_BUSY */
             return NGX_AGAIN;

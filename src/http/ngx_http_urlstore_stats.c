@@ -88,8 +88,7 @@ ngx_http_urlstore_is_ready(ngx_http_urlstore_zone_t *zone)
 
 
 static void
-ngx_http_urlstore_stats_look(ngx_http_urlstore_ctx_t *ctx, us_figures_t *f,
-    ngx_uint_t counters)
+ngx_http_urlstore_stats_look(ngx_http_urlstore_ctx_t *ctx, us_figures_t *f)
 {
     ngx_http_urlstore_zone_t  *zone;
 
@@ -101,7 +100,7 @@ ngx_http_urlstore_stats_look(ngx_http_urlstore_ctx_t *ctx, us_figures_t *f,
     f->conf = &zone->conf;
     f->state = us_life_state(&zone->life);
 
-    us_tally_sums(zone->sh->tallies, f->n, counters);
+    us_tally_sums(zone->sh->tallies, f->n);
 
     zone->kind->figures(zone, f);
 
@@ -120,7 +119,7 @@ ngx_http_urlstore_stats_handler(ngx_http_urlstore_ctx_t *ctx)
 {
     us_figures_t  f;
 
-    ngx_http_urlstore_stats_look(ctx, &f, US_N_SUM);
+    ngx_http_urlstore_stats_look(ctx, &f);
     ngx_http_urlstore_type(ctx, US_FORMAT_JSON);
 
     return ngx_http_urlstore_stats(ctx, &f, us_figures_stats);
@@ -135,7 +134,7 @@ ngx_http_urlstore_metrics_handler(ngx_http_urlstore_ctx_t *ctx)
     us_figures_t                    f;
     ngx_http_urlstore_main_conf_t  *umcf;
 
-    ngx_http_urlstore_stats_look(ctx, &f, US_N);
+    ngx_http_urlstore_stats_look(ctx, &f);
     ngx_str_set(&ctx->type, "text/plain; version=0.0.4; charset=utf-8");
 
     umcf = ngx_http_get_module_main_conf(ctx->r, ngx_http_urlstore_module);

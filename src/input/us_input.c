@@ -68,35 +68,12 @@ us_input_fail(us_input_t *in, const char *error)
 /* 0, or -1: it has failed; p may be NULL: room only */
 
 static int
-us_input_append(us_input_t *in, us_input_buf_t *b, const uint8_t *p,
-    size_t len)
+us_input_append(us_input_t *in, us_json_buf_t *b, const uint8_t *p, size_t len)
 {
-    size_t    size;
-    uint8_t  *data;
-
-    if (b->data == NULL || b->len + len > b->size) {
-        size = b->size ? b->size * 2 : 256;
-
-        while (size < b->len + len) {
-            size *= 2;
-        }
-
-        data = realloc(b->data, size);
-
-        if (data == NULL) {
-            us_input_fail(in, "out of memory");
-            return -1;
-        }
-
-        b->data = data;
-        b->size = size;
+    if (us_json_buf_add(b, p, len) != 0) {
+        us_input_fail(in, "out of memory");
+        return -1;
     }
-
-    if (p && len) {
-        memcpy(b->data + b->len, p, len);
-    }
-
-    b->len += len;
 
     return 0;
 }
@@ -381,7 +358,7 @@ us_input_ref(us_input_t *in)
 static us_input_rc_t
 us_input_value(us_input_t *in, us_json_event_t event)
 {
-    us_input_buf_t  *b;
+    us_json_buf_t  *b;
 
     switch (in->field) {
 
@@ -845,7 +822,6 @@ us_input_form_base(us_input_t *in, us_str_t value)
 static us_input_rc_t
 us_input_form_ref(us_input_t *in, us_str_t value)
 {
-    size_t    len;
     us_str_t  s;
 
     if (us_input_has(in, US_INPUT_F_REF)) {
@@ -865,21 +841,19 @@ us_input_form_ref(us_input_t *in, us_str_t value)
     s.data = in->text.data;
     s.len = us_input_unescape(in->text.data, in->text.data, in->text.len);
 
-    len = us_json_quoted_len(s);
+    if (us_input_append(in, &in->ref, NULL, us_json_quoted_max(s.len)) != 0) {
+        return US_INPUT_ERROR;
+    }
 
-    if (len > US_INPUT_REF) {
+    in->ref.len = us_json_quote(in->ref.data, s) - in->ref.data;
+
+    if (in->ref.len > US_INPUT_REF) {
         return us_input_fail(in, "\"ref\" is too long");
     }
 
     if (!us_utf8_valid(s)) {
         return us_input_fail(in, "\"ref\" is not UTF-8");
     }
-
-    if (us_input_append(in, &in->ref, NULL, len) != 0) {
-        return US_INPUT_ERROR;
-    }
-
-    us_json_quote(in->ref.data, s);
 
     return US_INPUT_ITEM;
 }
@@ -1055,13 +1029,13 @@ us_input_free(us_input_t *in)
 {
     size_t  i;
 
-    us_input_buf_t  *bufs[] = { &in->kept, &in->text, &in->base, &in->ref };
+    us_json_buf_t  *bufs[] = { &in->kept, &in->text, &in->base, &in->ref };
 
     us_json_free(&in->json);
 
     for (i = 0; i < sizeof(bufs) / sizeof(bufs[0]); i++) {
         free(bufs[i]->data);
-        memset(bufs[i], 0, sizeof(us_input_buf_t));
+        memset(bufs[i], 0, sizeof(us_json_buf_t));
     }
 }
 

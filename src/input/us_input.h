@@ -69,13 +69,6 @@ typedef struct {
 } us_input_item_t;
 
 
-typedef struct {
-    uint8_t            *data;
-    size_t              len;
-    size_t              size;
-} us_input_buf_t;
-
-
 typedef enum {
     US_INPUT_ERROR = -1,              /* in->error is why; there are no more */
     US_INPUT_MORE = 0,                /* none without a piece, or the end */
@@ -100,7 +93,7 @@ typedef struct {
     unsigned            ended:1;      /* no piece follows */
     unsigned            done:1;       /* nor does an item */
 
-    us_input_buf_t      kept;         /* a cut line, or the body */
+    us_json_buf_t       kept;         /* a cut line, or the body */
     unsigned            line:1;       /* the last line lies in there */
 
     unsigned            form:1;       /* it begins with one of the names */
@@ -120,9 +113,9 @@ typedef struct {
     us_str_t            ref_at;
     unsigned            level;        /* of elements that are counted */
 
-    us_input_buf_t      text;
-    us_input_buf_t      base;
-    us_input_buf_t      ref;
+    us_json_buf_t       text;
+    us_json_buf_t       base;
+    us_json_buf_t       ref;
 
     us_input_item_t    *item;         /* of the call */
     const char         *error;        /* after a failure */

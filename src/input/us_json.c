@@ -58,37 +58,51 @@ us_json_fail(us_json_t *j, const char *error)
 }
 
 
+int
+us_json_buf_add(us_json_buf_t *b, const uint8_t *p, size_t len)
+{
+    size_t    size;
+    uint8_t  *data;
+
+    if (b->data == NULL || b->len + len > b->size) {
+        size = b->size ? b->size * 2 : 256;
+
+        while (size < b->len + len) {
+            size *= 2;
+        }
+
+        data = realloc(b->data, size);
+
+        if (data == NULL) {
+            return -1;
+        }
+
+        b->data = data;
+        b->size = size;
+    }
+
+    if (p && len) {
+        memcpy(b->data + b->len, p, len);
+    }
+
+    b->len += len;
+
+    return 0;
+}
+
+
 static int
 us_json_append(us_json_t *j, const uint8_t *p, size_t len)
 {
-    size_t    size;
-    uint8_t  *buf;
-
-    if (j->cut || len > j->max - j->len) {
+    if (j->cut || len > j->max - j->buf.len) {
         j->cut = 1;
         return 0;
     }
 
-    if (j->buf == NULL || j->len + len > j->size) {
-        size = j->size ? j->size * 2 : 256;
-
-        while (size < j->len + len) {
-            size *= 2;
-        }
-
-        buf = realloc(j->buf, size);
-
-        if (buf == NULL) {
-            us_json_fail(j, "out of memory");
-            return -1;
-        }
-
-        j->buf = buf;
-        j->size = size;
+    if (us_json_buf_add(&j->buf, p, len) != 0) {
+        us_json_fail(j, "out of memory");
+        return -1;
     }
-
-    memcpy(j->buf + j->len, p, len);
-    j->len += len;
 
     return 0;
 }
@@ -291,8 +305,8 @@ us_json_string(us_json_t *j)
         }
     }
 
-    j->text.data = j->copied ? j->buf : j->at + 1;
-    j->text.len = j->copied ? j->len : (size_t) (p - j->at - 1);
+    j->text.data = j->copied ? j->buf.data : j->at + 1;
+    j->text.len = j->copied ? j->buf.len : (size_t) (p - j->at - 1);
 
     if (j->text.len > j->max) {
         j->cut = 1;
@@ -433,7 +447,7 @@ us_json_value(us_json_t *j)
         j->p++;
         j->string = 1;
         j->copied = 0;
-        j->len = 0;
+        j->buf.len = 0;
         j->utf8.need = 0;
 
         return us_json_string(j);
@@ -593,28 +607,6 @@ us_json_quote_char(uint8_t *dst, uint8_t c)
     *dst++ = hex[c & 15];
 
     return dst;
-}
-
-
-size_t
-us_json_quoted_len(us_str_t text)
-{
-    size_t   i, len;
-    uint8_t  one[6];
-
-    len = 2;
-
-    for (i = 0; i < text.len; i++) {
-
-        if (us_json_plain[text.data[i]] || text.data[i] >= 0x80) {
-            len++;
-            continue;
-        }
-
-        len += us_json_quote_char(one, text.data[i]) - one;
-    }
-
-    return len;
 }
 
 

@@ -59,6 +59,18 @@ typedef enum {
 } us_json_event_t;
 
 
+/* a text that grows */
+
+typedef struct {
+    uint8_t        *data;
+    size_t          len;
+    size_t          size;
+} us_json_buf_t;
+
+/* 0, or -1: no memory; p may be NULL: room only, which counts */
+int us_json_buf_add(us_json_buf_t *b, const uint8_t *p, size_t len);
+
+
 typedef struct {
     const uint8_t  *p;                /* what has not been read */
     const uint8_t  *end;
@@ -83,9 +95,7 @@ typedef struct {
     unsigned        lone:1;           /* the caller's: see above */
     us_utf8_t       utf8;
 
-    uint8_t        *buf;
-    size_t          len;
-    size_t          size;
+    us_json_buf_t   buf;
     size_t          max;
 } us_json_t;
 
@@ -103,9 +113,9 @@ us_json_init(us_json_t *j, size_t max)
 static inline void
 us_json_free(us_json_t *j)
 {
-    free(j->buf);
-    j->buf = NULL;
-    j->size = 0;
+    free(j->buf.data);
+    j->buf.data = NULL;
+    j->buf.size = 0;
 }
 
 
@@ -125,9 +135,6 @@ extern const uint8_t  us_json_plain[256];
  */
 #define us_json_quoted_max(len)  ((len) * 6 + 2)
 uint8_t *us_json_quote(uint8_t *dst, us_str_t text);
-
-/* the bytes that us_json_quote() writes */
-size_t us_json_quoted_len(us_str_t text);
 
 /* the same for text of any bytes: U+FFFD for each that is broken or near */
 uint8_t *us_json_quote_bytes(uint8_t *dst, us_str_t text);

@@ -337,7 +337,7 @@ ngx_http_urlstore_survey_stats(ngx_http_urlstore_survey_t *survey)
     ctx = survey->ctx;
     map = survey->map;
 
-    us_tally_sums(ctx->zone->sh->tallies, n, US_N);
+    us_tally_sums(ctx->zone->sh->tallies, n);
     ngx_http_urlstore_type(ctx, US_FORMAT_JSON);
     ngx_hex_dump(digest, (u_char *) map->digest, 16);
 
@@ -434,7 +434,7 @@ ngx_http_urlstore_survey_metrics(ngx_http_urlstore_survey_t *survey)
 
     name = &survey->ctx->zone->name;
 
-    us_tally_sums(survey->ctx->zone->sh->tallies, n, US_N);
+    us_tally_sums(survey->ctx->zone->sh->tallies, n);
     ngx_str_set(&survey->ctx->type, "text/plain; version=0.0.4; charset=utf-8");
 
     ngx_http_urlstore_survey_head(survey, "map_version", "gauge",

@@ -424,7 +424,7 @@ batches(void **state)
     us_tally_add(&tallies[6], US_N_BYTES, 7);
 
     look(US_FIGURES_MEMORY);
-    us_tally_sums(tallies, f.n, US_N);
+    us_tally_sums(tallies, f.n);
     assert_int_equal(f.n[US_N_BYTES], 77);
 
     s = format(us_figures_metrics);
