@@ -89,30 +89,6 @@ us_copier_works(us_life_state_t state)
 }
 
 
-/* of the event loop */
-
-static int
-us_copier_due(const us_life_t *l)
-{
-    uint64_t                  number;
-    const us_share_copier_t  *sh;
-
-    sh = &l->sh->replicate.copier;
-    number = us_acquire(&sh->number);
-
-    if (number == 0 || us_acquire(&sh->begun) != number
-        || us_acquire(&sh->off) == US_COPIER_NO_JOURNAL
-        || us_job_now(l) < us_acquire(&l->sh->snapshot_next))
-    {
-        return 0;
-    }
-
-    return us_acquire(&l->sh->snapshot_lsn) == 0
-           || us_sink_due(l, us_acquire(&sh->lsn))
-           || us_erased_due(l, l->store, us_acquire(&sh->lsn));
-}
-
-
 static int
 us_copier_init(us_follow_t *f)
 {
@@ -721,39 +697,6 @@ us_copier_give(us_life_t *l, const us_share_copied_t *end)
 }
 
 
-/* whether it can be of this log: 0; or -1, with recovery.error */
-
-static int
-us_copier_fits(us_sink_t *c, const us_manifest_t *m)
-{
-    us_manifest_t    *have;
-    us_disk_error_t  *e;
-
-    have = &c->recovery.manifest;
-    e = &c->recovery.error;
-
-    if (memcmp(have->uuid, m->uuid, sizeof(m->uuid)) != 0) {
-        return us_disk_fail(e, 0, "it is of another store than the log");
-    }
-
-    if (have->epoch != m->epoch) {
-        return us_disk_fail(e, 0, "it is of epoch %llu, the log of %llu",
-                            (unsigned long long) have->epoch,
-                            (unsigned long long) m->epoch);
-    }
-
-    if (!have->has_log) {
-        return us_disk_fail(e, 0, "it is a copy, but not of a log");
-    }
-
-    if (!have->has_snapshot || have->snapshot != have->log.lsn) {
-        return us_disk_fail(e, 0, "it has no snapshot so far");
-    }
-
-    return 0;
-}
-
-
 /*
  * Reads the directory into an empty store; NULL: its end is looked for only.
  * OK: `end` is that; else e says why.
@@ -763,8 +706,9 @@ static us_sink_rc_t
 us_copier_end(us_life_t *l, us_store_t *store, const us_manifest_t *m,
     us_share_copied_t *end, us_disk_error_t *e)
 {
-    us_sink_t     c;
-    us_sink_rc_t  rc;
+    us_sink_t             c;
+    us_sink_rc_t          rc;
+    const us_manifest_t  *have;
 
     if (us_dir_moving(l->dirfd)) {
         (void) us_disk_fail(e, 0, "its files were being moved away");
@@ -773,8 +717,34 @@ us_copier_end(us_life_t *l, us_store_t *store, const us_manifest_t *m,
 
     rc = us_sink_open(&c, l);
 
-    if (rc == US_SINK_OK && us_copier_fits(&c, m) == -1) {
+    if (rc == US_SINK_OK) {
+
+        /* can it be of this log? */
+
+        have = &c.recovery.manifest;
         rc = US_SINK_USELESS;
+
+        if (memcmp(have->uuid, m->uuid, sizeof(m->uuid)) != 0) {
+            (void) us_disk_fail(&c.recovery.error, 0, "it is of another store "
+                                "than the log");
+
+        } else if (have->epoch != m->epoch) {
+            (void) us_disk_fail(&c.recovery.error, 0, "it is of epoch %llu, "
+                                "the log of %llu",
+                                (unsigned long long) have->epoch,
+                                (unsigned long long) m->epoch);
+
+        } else if (!have->has_log) {
+            (void) us_disk_fail(&c.recovery.error, 0, "it is a copy, but not "
+                                "of a log");
+
+        } else if (!have->has_snapshot || have->snapshot != have->log.lsn) {
+            (void) us_disk_fail(&c.recovery.error, 0, "it has no snapshot so "
+                                "far");
+
+        } else {
+            rc = US_SINK_OK;
+        }
     }
 
     if (rc == US_SINK_OK) {
@@ -973,51 +943,41 @@ us_copier_begin(us_copier_t *c)
 
 
 static void
-us_copier_turn(us_copier_t *c)
+us_copier_job(us_job_t *job)
 {
     uint64_t          until;
     us_life_t        *l;
+    us_copier_t      *c;
     us_standby_rc_t   rc;
-
-    l = c->f.life;
-    until = us_job_now(l) + US_COPIER_TURN;
-
-    if (!us_copier_mine(c) || (!c->begun && us_copier_begin(c) == -1)) {
-        return;
-    }
-
-    do {
-        rc = us_copier_step(c);
-
-    } while (rc == US_STANDBY_MORE && us_job_now(l) < until
-             && !us_job_stopping(l));
-
-    if (rc == US_STANDBY_MORE) {
-        l->copier_next = 0;
-    }
-}
-
-
-static void
-us_copier_job(us_job_t *job)
-{
-    us_life_t    *l;
-    us_copier_t  *c;
 
     l = job->life;
     job->stays = 1;
     l->copier_next = us_job_now(l) + US_COPIER_POLL;
+    until = us_job_now(l) + US_COPIER_TURN;
 
     c = us_copier_open(job);
 
-    if (c) {
-        us_copier_turn(c);
-
-        /* rows from before are not read any more */
-
-        us_follow_wipe(&c->f, !c->begun || c->standby.at.next > l->copier_gone
-                              ? l->copier_gone : 0, &l->copier_wiped);
+    if (c == NULL) {
+        return;
     }
+
+    if (us_copier_mine(c) && (c->begun || us_copier_begin(c) == 0)) {
+
+        do {
+            rc = us_copier_step(c);
+
+        } while (rc == US_STANDBY_MORE && us_job_now(l) < until
+                 && !us_job_stopping(l));
+
+        if (rc == US_STANDBY_MORE) {
+            l->copier_next = 0;
+        }
+    }
+
+    /* rows from before are not read any more */
+
+    us_follow_wipe(&c->f, !c->begun || c->standby.at.next > l->copier_gone
+                          ? l->copier_gone : 0, &l->copier_wiped);
 }
 
 
@@ -1038,6 +998,9 @@ us_copier_look_job(us_job_t *job)
 void
 us_copier(us_life_t *l)
 {
+    uint64_t                  number;
+    const us_share_copier_t  *sh;
+
     if (l->conf.path == NULL
         || !us_follow_due(l, &l->copier, 1 << US_ROLE_KEEPER)
         || !us_copier_works(us_share_state(l->sh))
@@ -1050,8 +1013,16 @@ us_copier(us_life_t *l)
     }
 
     l->copier_gone = us_store_erased_lsn(l->store);
+    sh = &l->sh->replicate.copier;
+    number = us_acquire(&sh->number);
 
-    if (us_copier_due(l)) {
+    if (number && us_acquire(&sh->begun) == number
+        && us_acquire(&sh->off) != US_COPIER_NO_JOURNAL
+        && us_job_now(l) >= us_acquire(&l->sh->snapshot_next)
+        && (us_acquire(&l->sh->snapshot_lsn) == 0
+            || us_sink_due(l, us_acquire(&sh->lsn))
+            || us_erased_due(l, l->store, us_acquire(&sh->lsn))))
+    {
         (void) us_job_start(l, US_ROLE_KEEPER, us_copier_snapshot_job, NULL);
 
     } else if (us_erased_wanted(l, l->store)) {
@@ -1076,43 +1047,6 @@ us_copier_inside(const us_life_t *l)
 }
 
 
-/*
- * The keeper is to leave the directory.  OK: it has; NONE: there is nothing to
- * be read, as the keeper has not begun; BAD: it hangs, as its disk does.
- */
-
-static us_copier_rc_t
-us_copier_take(us_life_t *l, us_disk_error_t *e)
-{
-    uint64_t            number, since, holder;
-    us_share_copier_t  *sh;
-
-    sh = &l->sh->replicate.copier;
-    number = us_acquire(&sh->number);
-
-    if (number && us_acquire(&sh->begun) != number) {
-        return US_COPIER_NONE;
-    }
-
-    (void) __atomic_exchange_n(&sh->number, 0, __ATOMIC_SEQ_CST);
-
-    since = us_acquire(&l->sh->roles[US_ROLE_KEEPER].since);
-    holder = us_acquire(&l->sh->roles[US_ROLE_KEEPER].holder);
-
-    if (holder == 0 || since == 0 || !us_process_alive(holder)) {
-        return US_COPIER_OK;
-    }
-
-    if (us_job_now(l) < since + US_LIFE_HUNG) {
-        return US_COPIER_AGAIN;
-    }
-
-    (void) us_disk_fail(e, 0, "a write to it has not returned");
-
-    return US_COPIER_BAD;
-}
-
-
 us_copier_rc_t
 us_copier_drop(us_follow_t *f, const char *why)
 {
@@ -1131,23 +1065,36 @@ us_copier_drop(us_follow_t *f, const char *why)
 us_copier_rc_t
 us_copier_read(us_follow_t *f, const us_manifest_t *m, us_share_copied_t *end)
 {
-    us_life_t        *l;
-    us_copier_rc_t    rc;
-    us_disk_error_t   e;
+    uint64_t            number, since, holder;
+    us_life_t          *l;
+    us_disk_error_t     e;
+    us_share_copier_t  *sh;
 
     l = f->life;
-    rc = us_copier_take(l, &e);
+    sh = &l->sh->replicate.copier;
+    number = us_acquire(&sh->number);
 
-    if (rc == US_COPIER_BAD) {
-        return us_copier_drop(f, e.text);
+    /* nothing is there to be read, as the keeper has not begun */
+
+    if (number && us_acquire(&sh->begun) != number) {
+        return US_COPIER_NONE;
     }
 
-    if (rc == US_COPIER_AGAIN) {
-        l->follow_next = us_job_now(l) + US_COPIER_LEAVE;
-    }
+    /* the keeper is to leave the directory; it hangs if its disk does */
 
-    if (rc != US_COPIER_OK) {
-        return rc;
+    (void) __atomic_exchange_n(&sh->number, 0, __ATOMIC_SEQ_CST);
+
+    since = us_acquire(&l->sh->roles[US_ROLE_KEEPER].since);
+    holder = us_acquire(&l->sh->roles[US_ROLE_KEEPER].holder);
+
+    if (holder && since && us_process_alive(holder)) {
+
+        if (us_job_now(l) < since + US_LIFE_HUNG) {
+            l->follow_next = us_job_now(l) + US_COPIER_LEAVE;
+            return US_COPIER_AGAIN;
+        }
+
+        return us_copier_drop(f, "a write to it has not returned");
     }
 
     switch (us_copier_end(l, f->store, m, end, &e)) {

@@ -455,9 +455,39 @@ us_embed_add_set(us_embed_t *e, us_store_item_t *items, size_t n,
 }
 
 
+/*
+ * After a call that the ring may have refused: 0: it is done, 1: once more.
+ * what: for which there may be no room.
+ */
+
+static int
+us_embed_again(us_embed_t *e, us_store_status_t status, const char *what)
+{
+    if (us_embed_write(e) == -1) {
+        return -1;
+    }
+
+    switch (status) {
+
+    case US_BUSY:
+        return 1;
+
+    case US_FULL:
+        return us_disk_fail(&e->error, 0, "there is no room for %s", what);
+
+    case US_GONE:
+        return us_disk_fail(&e->error, 0, "the erasure is over");
+
+    default:
+        return 0;
+    }
+}
+
+
 int
 us_embed_make_set(us_embed_t *e, us_str_t name, us_store_set_t *set)
 {
+    int                rc;
     uint64_t           lsn;
     us_store_status_t  status;
 
@@ -466,18 +496,10 @@ us_embed_make_set(us_embed_t *e, us_str_t name, us_store_set_t *set)
     do {
         status = us_store_set_make(e->life.store, name,
                                    US_STORE_SETS + US_STORE_MARKS, set, &lsn);
+        rc = us_embed_again(e, status, "another set");
+    } while (rc == 1);
 
-        if (us_embed_write(e) == -1) {
-            return -1;
-        }
-
-    } while (status == US_BUSY);
-
-    if (status == US_FULL) {
-        return us_disk_fail(&e->error, 0, "there is no room for another set");
-    }
-
-    return status == US_NEW;
+    return rc == 0 ? status == US_NEW : -1;
 }
 
 
@@ -524,32 +546,6 @@ us_embed_claim(us_embed_t *e, us_store_claim_t *claims, size_t n, uint64_t at)
 }
 
 
-/* after a call that the ring may have refused: 0: it is done, 1: once more */
-
-static int
-us_embed_again(us_embed_t *e, us_store_status_t status)
-{
-    if (us_embed_write(e) == -1) {
-        return -1;
-    }
-
-    switch (status) {
-
-    case US_BUSY:
-        return 1;
-
-    case US_FULL:
-        return us_disk_fail(&e->error, 0, "there is no room for an erasure");
-
-    case US_GONE:
-        return us_disk_fail(&e->error, 0, "the erasure is over");
-
-    default:
-        return 0;
-    }
-}
-
-
 int
 us_embed_erase_begin(us_embed_t *e, us_erasure_kind_t kind, us_str_t reason,
     uint64_t *number)
@@ -568,7 +564,7 @@ us_embed_erase_begin(us_embed_t *e, us_erasure_kind_t kind, us_str_t reason,
     do {
         status = us_store_erasure_begin(e->life.store, kind, reason, random,
                                         us_process_self(), NULL, number, &lsn);
-        rc = us_embed_again(e, status);
+        rc = us_embed_again(e, status, "an erasure");
     } while (rc == 1);
 
     return rc;
@@ -598,7 +594,7 @@ us_embed_erase_site(us_embed_t *e, uint64_t number, us_str_t site)
 
     do {
         rc = us_embed_again(e, us_store_erase_site(e->life.store, number, site,
-                                                   &lsn));
+                                                   &lsn), "an erasure");
     } while (rc == 1);
 
     return rc;
@@ -620,7 +616,7 @@ us_embed_erase_end(us_embed_t *e, uint64_t number)
         status = us_store_sweep(e->life.store, &sweep);
 
         if (status != US_NEW) {
-            rc = us_embed_again(e, status);
+            rc = us_embed_again(e, status, "an erasure");
         }
     } while (rc == 1);
 
@@ -661,7 +657,7 @@ us_embed_erase_lift(us_embed_t *e, uint64_t number)
 
     do {
         status = us_store_erasure_lift(e->life.store, number, &lsn);
-        rc = us_embed_again(e, status);
+        rc = us_embed_again(e, status, "an erasure");
     } while (rc == 1);
 
     return rc == -1 ? -1 : status == US_OK;

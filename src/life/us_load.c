@@ -60,34 +60,6 @@ typedef struct {
 } us_load_t;
 
 
-/* whether a loader has anything to do in this state */
-
-static int
-us_load_pending(us_life_state_t state)
-{
-    return state == US_LIFE_COLD || state == US_LIFE_LOADING
-           || state == US_LIFE_LOOKUP || state == US_LIFE_FOLLOWING;
-}
-
-
-/*
- * mode=lookup at a reload: whether there is something to load, before what
- * there is in memory is given up.
- */
-
-static int
-us_load_newer(us_life_t *l, us_disk_error_t *e)
-{
-    us_manifest_t  m;
-
-    if (us_manifest_read(l->dirfd, &m, e) != US_MANIFEST_OK) {
-        return -1;
-    }
-
-    return us_data_differs(&m, &l->conf.store, e);
-}
-
-
 /*
  * The lock belongs to an open file that all processes of this master share,
  * so trying it again succeeds once it is ours.
@@ -189,41 +161,17 @@ us_load_open(us_load_t *ld)
 
 
 /*
- * A file that is missing may have been removed by the owner, after this
- * process had looked which there are: then all is read once more.
- */
-
-static int
-us_load_passing(us_load_t *ld)
-{
-    us_share_t  *sh;
-
-    sh = ld->l->sh;
-
-    if (us_disk_passing(ld->recovery.error.err)) {
-        return 1;
-    }
-
-    if (ld->recovery.error.err == ENOENT
-        && (!ld->own || us_share_state(sh) == US_LIFE_FOLLOWING))
-    {
-        us_release(&sh->load_applying, 1);
-        return 1;
-    }
-
-    return 0;
-}
-
-
-/*
  * A fault that may pass is logged once, and loading is tried again.  What was
  * applied so far stays, if the next loader can go on from it; else that loader
- * empties the store.
+ * empties the store.  A file that is missing may have been removed by the
+ * owner, after this process had looked which there are: then all is read once
+ * more.
  */
 
 static void
 us_load_failed(us_load_t *ld, us_life_state_t state)
 {
+    int               removed, following;
     us_life_t        *l;
     us_share_t       *sh;
     us_disk_error_t  *e;
@@ -232,12 +180,18 @@ us_load_failed(us_load_t *ld, us_life_state_t state)
     sh = l->sh;
     e = &ld->recovery.error;
 
-    if (us_load_passing(ld)) {
+    following = us_share_state(sh) == US_LIFE_FOLLOWING;
+    removed = e->err == ENOENT && (!ld->own || following);
+
+    if (us_disk_passing(e->err) || removed) {
         us_release(&sh->load_next, us_job_now(l) + US_LOAD_RETRY);
 
         /* whole blocks were applied: others may go on reading, and we later */
 
-        if (us_share_state(sh) == US_LIFE_FOLLOWING && e->err != ENOENT) {
+        if (removed) {
+            us_release(&sh->load_applying, 1);
+
+        } else if (following) {
             us_release(&sh->load_applying, 0);
         }
 
@@ -252,32 +206,6 @@ us_load_failed(us_load_t *ld, us_life_state_t state)
     us_job_say(ld->job, US_SAY_EMERG, "%s", e->text);
     us_share_set_state(sh, state, e->text);
     us_release(&sh->load_applying, 0);
-}
-
-
-/*
- * While FOLLOWING, the index has grown URL by URL, which takes more room than
- * building it: all is loaded once more.
- */
-
-static void
-us_load_no_room(us_load_t *ld)
-{
-    us_share_t       *sh;
-    us_disk_error_t  *e;
-
-    sh = ld->l->sh;
-
-    if (us_share_state(sh) == US_LIFE_FOLLOWING) {
-        us_release(&sh->load_next, us_job_now(ld->l) + US_LOAD_RETRY);
-        return;
-    }
-
-    e = &ld->recovery.error;
-    us_load_small(ld->l, ld->store, e->text, sizeof(e->text));
-    e->err = 0;
-
-    us_load_failed(ld, US_LIFE_TOO_SMALL);
 }
 
 
@@ -506,7 +434,20 @@ us_load_run(us_load_t *ld)
     us_release(&sh->load_ids, r->ids);
 
     if (rc == US_RECOVERY_NO_ROOM) {
-        us_load_no_room(ld);
+
+        /*
+         * While FOLLOWING, the index has grown URL by URL, which takes more
+         * room than building it: all is loaded once more.
+         */
+
+        if (us_share_state(sh) == US_LIFE_FOLLOWING) {
+            us_release(&sh->load_next, us_job_now(ld->l) + US_LOAD_RETRY);
+            return;
+        }
+
+        us_load_small(ld->l, ld->store, r->error.text, sizeof(r->error.text));
+        r->error.err = 0;
+        us_load_failed(ld, US_LIFE_TOO_SMALL);
         return;
     }
 
@@ -543,33 +484,6 @@ us_load_run(us_load_t *ld)
     }
 
     us_release(&sh->load_applying, 0);
-}
-
-
-static void
-us_load_follow(us_load_t *ld)
-{
-    us_share_t     *sh;
-    us_recovery_t  *r;
-
-    sh = ld->l->sh;
-    r = &ld->recovery;
-
-    ld->own = us_load_own(ld->l);
-
-    if (us_load_open(ld) != US_RECOVERY_OK) {
-        us_load_failed(ld, US_LIFE_DAMAGED);
-        return;
-    }
-
-    /* continues where the loader before has stopped */
-
-    r->started = 1;
-    r->lsn = us_acquire(&sh->load_lsn);
-    r->ids = us_acquire(&sh->load_ids);
-    ld->past = 1;
-
-    us_load_run(ld);
 }
 
 
@@ -635,6 +549,7 @@ us_load_job(us_job_t *job)
     us_load_t        ld;
     us_life_t       *l;
     us_share_t      *sh;
+    us_manifest_t    m;
     us_life_state_t  state;
     us_disk_error_t  e;
 
@@ -654,14 +569,20 @@ us_load_job(us_job_t *job)
      * role go.
      */
 
-    if (!us_load_pending(state)) {
+    if (state != US_LIFE_COLD && state != US_LIFE_LOADING
+        && state != US_LIFE_LOOKUP && state != US_LIFE_FOLLOWING)
+    {
         return;
     }
 
     if (state == US_LIFE_LOOKUP) {
         us_release(&sh->load_wanted, 0);
 
-        if (us_load_newer(l, &e) != 0) {
+        /* is there something, before what is in memory is given up? */
+
+        if (us_manifest_read(l->dirfd, &m, &e) != US_MANIFEST_OK
+            || us_data_differs(&m, &l->conf.store, &e) != 0)
+        {
             us_job_say(job, US_SAY_ERROR, "%s", e.text);
             return;
         }
@@ -688,15 +609,30 @@ us_load_job(us_job_t *job)
         return;
     }
 
-    if (us_share_state(sh) == US_LIFE_FOLLOWING) {
-        us_load_follow(&ld);
-
-    } else {
+    if (us_share_state(sh) != US_LIFE_FOLLOWING) {
         us_share_set_state(sh, US_LIFE_LOADING, NULL);
         us_release(&sh->load_began, us_job_now(l));
         us_load_begin(&ld);
         us_release(&sh->load_ms,
                    us_job_now(l) - us_acquire(&sh->load_began));
+
+    } else {
+        ld.own = us_load_own(l);
+
+        if (us_load_open(&ld) == US_RECOVERY_OK) {
+
+            /* continues where the loader before has stopped */
+
+            ld.recovery.started = 1;
+            ld.recovery.lsn = us_acquire(&sh->load_lsn);
+            ld.recovery.ids = us_acquire(&sh->load_ids);
+            ld.past = 1;
+
+            us_load_run(&ld);
+
+        } else {
+            us_load_failed(&ld, US_LIFE_DAMAGED);
+        }
     }
 
     us_store_close(ld.store);

@@ -29,7 +29,6 @@
  *     uuid, its epoch or its bytes differ.
  *
  *     us_replica_job()
- *       us_replica_turn()
  *         us_follow_prepare()       the store is empty, or has a place
  *         us_replica_load()         what a copy has, into an empty store
  *         us_replica_connect()      GET /log, or /log?at=PLACE
@@ -39,7 +38,6 @@
  *                 us_replica_beat()         how far is the primary?
  *                 us_replica_block()        operations, applied
  *         us_replica_keep()         a snapshot, of a copy
- *       us_replica_wipe()           what the job has left in memory
  */
 
 
@@ -713,63 +711,9 @@ us_replica_read(us_replica_t *r)
 
 
 static void
-us_replica_wipe(us_replica_t *r)
-{
-    uint64_t  gone, *wiped;
-
-    gone = r->f.store && !r->f.bulk ? us_store_erased_lsn(r->f.store) : 0;
-    wiped = &r->f.life->follow_wiped;
-
-    if (gone > us_relaxed(wiped)) {
-        us_peer_wipe(&r->peer);
-    }
-
-    us_follow_wipe(&r->f, gone, wiped);
-}
-
-
-static void
-us_replica_turn(us_replica_t *r)
-{
-    uint64_t    until;
-    us_life_t  *l;
-
-    l = r->f.life;
-    until = us_job_now(l) + US_REPLICA_TURN;
-
-    if (us_follow_prepare(&r->f) == -1) {
-        return;
-    }
-
-    l->follow_next = 0;
-
-    if (!r->begun && !r->f.bulk && us_replica_load(r) == -1) {
-        return;
-    }
-
-    /* a connection says it once */
-
-    if (r->peer.fd != -1 && us_replica_erased(r) > r->erased) {
-        us_replica_disconnect(r);
-    }
-
-    if (r->peer.fd == -1 && us_replica_connect(r) == -1) {
-        return;
-    }
-
-    while (us_replica_read(r) == 0 && us_job_now(l) < until
-           && !us_job_stopping(l))
-    {
-        /* void */
-    }
-
-    us_replica_keep(r);
-}
-
-
-static void
 us_replica_job(us_job_t *job)
 {
+    uint64_t       until, gone;
     us_life_t     *l;
     us_replica_t  *r;
 
@@ -780,15 +724,55 @@ us_replica_job(us_job_t *job)
     }
 
     job->stays = 1;
+    until = us_job_now(l) + US_REPLICA_TURN;
     l->follow_next = us_job_now(l) + US_REPLICA_STEP;
 
     r = (us_replica_t *) us_follow_open(job, &l->follow, sizeof(us_replica_t),
                                         &us_replica_source);
 
-    if (r) {
-        us_replica_turn(r);
-        us_replica_wipe(r);
+    if (r == NULL) {
+        return;
     }
+
+    if (us_follow_prepare(&r->f) == -1) {
+        goto done;
+    }
+
+    l->follow_next = 0;
+
+    if (!r->begun && !r->f.bulk && us_replica_load(r) == -1) {
+        goto done;
+    }
+
+    /* a connection says it once */
+
+    if (r->peer.fd != -1 && us_replica_erased(r) > r->erased) {
+        us_replica_disconnect(r);
+    }
+
+    if (r->peer.fd == -1 && us_replica_connect(r) == -1) {
+        goto done;
+    }
+
+    while (us_replica_read(r) == 0 && us_job_now(l) < until
+           && !us_job_stopping(l))
+    {
+        /* void */
+    }
+
+    us_replica_keep(r);
+
+done:
+
+    /* what the job has left in memory */
+
+    gone = r->f.store && !r->f.bulk ? us_store_erased_lsn(r->f.store) : 0;
+
+    if (gone > us_relaxed(&l->follow_wiped)) {
+        us_peer_wipe(&r->peer);
+    }
+
+    us_follow_wipe(&r->f, gone, &l->follow_wiped);
 }
 
 

@@ -322,6 +322,17 @@ us_replicate_number(const us_manifest_t *m, const char *key)
 }
 
 
+static int
+us_replicate_set(us_manifest_t *m, const char *key, uint64_t n)
+{
+    char  value[24];
+
+    (void) snprintf(value, sizeof(value), "%llu", (unsigned long long) n);
+
+    return us_manifest_set(m, key, us_str_of(value));
+}
+
+
 /*
  * This node's settings, with the identity of a log's store, and whether its
  * base was restored, as the settings before have it: 0, or -1.
@@ -341,7 +352,7 @@ us_replicate_settings(us_replicate_t *r, const us_manifest_t *was,
     uint64_t epoch, uint64_t before, const char *terms, uint64_t lost)
 {
     int                         rc;
-    char                       *text, number[4][24];
+    char                       *text;
     size_t                      len;
     us_manifest_t               m;
     us_store_conf_t             conf;
@@ -353,15 +364,6 @@ us_replicate_settings(us_replicate_t *r, const us_manifest_t *was,
     memcpy(conf.uuid, was->uuid, sizeof(conf.uuid));
     conf.epoch = epoch;
 
-    (void) snprintf(number[0], sizeof(number[0]), "%llu",
-                    (unsigned long long) own->lease);
-    (void) snprintf(number[1], sizeof(number[1]), "%llu",
-                    (unsigned long long) before);
-    (void) snprintf(number[2], sizeof(number[2]), "%d", !own->single);
-
-    (void) snprintf(number[3], sizeof(number[3]), "%llu",
-                    (unsigned long long) lost);
-
     memset(&m, 0, sizeof(us_manifest_t));
     m.version = was->version;
     m.has_restored = was->has_restored;
@@ -369,12 +371,11 @@ us_replicate_settings(us_replicate_t *r, const us_manifest_t *was,
     rc = -1;
 
     if (us_data_describe(&m, &conf) == 0
-        && us_manifest_set(&m, "lease", us_str_of(number[0])) == 0
-        && us_manifest_set(&m, "lease_before", us_str_of(number[1])) == 0
-        && us_manifest_set(&m, "replicas", us_str_of(number[2])) == 0
+        && us_replicate_set(&m, "lease", own->lease) == 0
+        && us_replicate_set(&m, "lease_before", before) == 0
+        && us_replicate_set(&m, "replicas", !own->single) == 0
         && us_manifest_set(&m, "terms", us_str_of(terms)) == 0
-        && (lost == 0 || us_manifest_set(&m, US_REPLICATE_LOST,
-                                         us_str_of(number[3])) == 0)
+        && (lost == 0 || us_replicate_set(&m, US_REPLICATE_LOST, lost) == 0)
         && us_manifest_print(&m, &text, &len, &e) == 0)
     {
         rc = len < sizeof(r->settings) ? 0 : -1;
@@ -711,29 +712,6 @@ us_replicate_write_done(us_job_t *job)
 }
 
 
-/* the writer's job, if there is something to append, or a beat is due */
-
-static void
-us_replicate_write(us_life_t *l)
-{
-    us_replog_ends_t  ends;
-
-    us_replog_ends(&l->sh->replicate.place, &ends);
-
-    if (us_store_published(l->store) == ends.sure.next
-        && us_store_durable(l->store) == ends.sure.next
-        && memcmp(&ends.last, &ends.sure, sizeof(us_replog_row_t)) == 0
-        && us_replog_recent(&l->sh->replicate.place, us_clock_boottime(),
-                            US_APPENDER_BEAT))
-    {
-        return;
-    }
-
-    (void) us_job_start(l, US_ROLE_WRITER, us_replicate_write_job,
-                        us_replicate_write_done);
-}
-
-
 static int
 us_replicate_apply(void *data, const us_replog_row_t *row, const uint8_t *p,
     size_t len)
@@ -878,52 +856,6 @@ us_replicate_prepare(us_replicate_t *r)
 
 
 /*
- * A log that is made of a store which is there already: -1, not yet.  Also if
- * this node has such a store, and the log is another one's.
- */
-
-static int
-us_replicate_based(us_replicate_t *r)
-{
-    char               node[US_REPLOG_HOLDER];
-    us_life_t         *l;
-    us_manifest_t      m;
-    us_disk_error_t    e;
-    us_replog_head_t  *head;
-
-    l = r->f.life;
-    head = &r->standby.head;
-
-    if (l->conf.replicate->base
-        && us_replicate_base_same(r->f.job, head, &e) == -1)
-    {
-        return us_follow_fail(&r->f, US_SAY_ALERT, "%s", e.text);
-    }
-
-    if (head->term || head->last.next
-        || us_follow_manifest(head, &m, &e) == -1
-        || us_manifest_setting(&m, US_REPLICATE_BASE, node, sizeof(node))
-           == -1)
-    {
-        return 0;
-    }
-
-    if (l->conf.replicate->base == NULL
-        || strcmp(node, l->conf.replicate->node) != 0)
-    {
-        return us_follow_fail(&r->f, US_SAY_WARN, "node \"%s\" makes its base "
-                              "of a store that is there", node);
-    }
-
-    if (us_replicate_import(r->f.job, r->f.log, &e) == -1) {
-        (void) us_follow_fail(&r->f, US_SAY_ALERT, "%s", e.text);
-    }
-
-    return -1;
-}
-
-
-/*
  * The log's store must fit this node's configuration.  Marks are declared as it
  * has them; those that this node has beside them are declared with its term.
  */
@@ -981,67 +913,83 @@ us_replicate_begin(us_replicate_t *r)
 
 
 /*
- * The settings of a log that is not there yet, and its uuid: those of this
- * node, with the identity of its store, or of the one that its base is to be
- * made of.
- */
-
-static int
-us_replicate_first(us_replicate_t *r, uint8_t uuid[16])
-{
-    us_life_t        *l;
-    us_manifest_t     none;
-    us_store_conf_t   have;
-    us_disk_error_t   e;
-
-    l = r->f.life;
-
-    if (l->conf.replicate->base == NULL) {
-        us_store_conf(r->f.store, &have);
-        memcpy(uuid, have.uuid, sizeof(have.uuid));
-        memset(&none, 0, sizeof(us_manifest_t));
-        memcpy(none.uuid, uuid, sizeof(none.uuid));
-
-        return us_replicate_settings(r, &none, 1, 0, "", 0);
-    }
-
-    if (us_replicate_base_settings(l, r->settings, sizeof(r->settings), uuid,
-                                   &e)
-        == -1)
-    {
-        return us_follow_fail(&r->f, US_SAY_ALERT, "%s", e.text);
-    }
-
-    return 0;
-}
-
-
-/*
- * Before the first step: the log's settings, or a log of this node's.  0; -1:
- * not now.
+ * Before the first step: the log's settings, or a log of this node's, which may
+ * be made of a store that is there already.  0; -1: not now.
  */
 
 static int
 us_replicate_create(us_replicate_t *r)
 {
-    uint8_t          uuid[16];
-    us_replog_t     *log;
-    us_replog_rc_t   rc;
+    char                        node[US_REPLOG_HOLDER];
+    uint8_t                     uuid[16];
+    us_replog_t                *log;
+    us_manifest_t               m;
+    us_replog_rc_t              rc;
+    us_store_conf_t             have;
+    us_disk_error_t             e;
+    us_replog_head_t           *head;
+    const us_replicate_conf_t  *own;
 
     log = r->f.log;
+    head = &r->standby.head;
+    own = r->f.life->conf.replicate;
 
-    rc = log->ops->head(log, &r->standby.head);
+    rc = log->ops->head(log, head);
 
     if (rc == US_REPLOG_OK) {
-        return us_replicate_based(r) == -1 ? -1 : us_replicate_begin(r);
+
+        if (own->base && us_replicate_base_same(r->f.job, head, &e) == -1) {
+            return us_follow_fail(&r->f, US_SAY_ALERT, "%s", e.text);
+        }
+
+        if (head->term || head->last.next
+            || us_follow_manifest(head, &m, &e) == -1
+            || us_manifest_setting(&m, US_REPLICATE_BASE, node, sizeof(node))
+               == -1)
+        {
+            return us_replicate_begin(r);
+        }
+
+        /* its base is not there so far */
+
+        if (own->base == NULL || strcmp(node, own->node) != 0) {
+            return us_follow_fail(&r->f, US_SAY_WARN, "node \"%s\" makes its "
+                                  "base of a store that is there", node);
+        }
+
+        if (us_replicate_import(r->f.job, log, &e) == -1) {
+            (void) us_follow_fail(&r->f, US_SAY_ALERT, "%s", e.text);
+        }
+
+        return -1;
     }
 
     if (rc != US_REPLOG_NONE) {
         return us_follow_fail(&r->f, US_SAY_WARN, "%s", log->error);
     }
 
-    if (us_replicate_first(r, uuid) == -1) {
-        return -1;
+    /*
+     * A new log has this node's settings, with the identity of its store, or of
+     * the one that its base is to be made of.
+     */
+
+    if (own->base) {
+        if (us_replicate_base_settings(r->f.life, r->settings,
+                                       sizeof(r->settings), uuid, &e)
+            == -1)
+        {
+            return us_follow_fail(&r->f, US_SAY_ALERT, "%s", e.text);
+        }
+
+    } else {
+        us_store_conf(r->f.store, &have);
+        memcpy(uuid, have.uuid, sizeof(uuid));
+        memset(&m, 0, sizeof(us_manifest_t));
+        memcpy(m.uuid, uuid, sizeof(m.uuid));
+
+        if (us_replicate_settings(r, &m, 1, 0, "", 0) == -1) {
+            return -1;
+        }
     }
 
     rc = log->ops->create(log, uuid, r->settings);
@@ -1052,7 +1000,7 @@ us_replicate_create(us_replicate_t *r)
 
     if (rc == US_REPLOG_OK) {
         us_job_say(r->f.job, US_SAY_NOTICE, "a new log begins, of shard %u",
-                   r->f.life->conf.replicate->shard);
+                   own->shard);
     }
 
     /* the next step reads what is there now */
@@ -1180,56 +1128,18 @@ us_replicate_wanted(us_replicate_t *r)
 }
 
 
-/* of the settings of a term that another node has begun */
-
-static void
-us_replicate_news(us_replicate_t *r, const us_manifest_t *m)
-{
-    uint64_t               lost;
-    us_standby_t          *sb;
-    us_store_conf_t        have;
-    us_share_replicate_t  *sh;
-
-    sb = &r->standby;
-    sh = &r->f.life->sh->replicate;
-
-    if (us_replicate_single(r, m)) {
-        us_job_say(r->f.job, US_SAY_WARN, "the nodes of shard %u differ: this "
-                   "one has \"replicas=0\", \"%.63s\" began term %llu without "
-                   "it; this node takes over by command only",
-                   r->f.life->conf.replicate->shard, sb->head.holder,
-                   (unsigned long long) sb->head.term);
-    }
-
-    lost = us_replicate_number(m, US_REPLICATE_LOST);
-
-    if (lost && us_acquire(&sh->lost) == 0) {
-        us_job_say(r->f.job, US_SAY_ALERT, "a node reports that the log of "
-                   "shard %u has lost rows up to LSN %llu, which were "
-                   "confirmed: no node appends to it until \"urlstore cluster "
-                   "forget\"", r->f.life->conf.replicate->shard,
-                   (unsigned long long) lost);
-    }
-
-    us_release(&sh->lost, lost);
-
-    us_store_conf(r->f.store, &have);
-
-    if (sb->begun && have.epoch != m->epoch) {
-        r->f.anew = 1;
-        us_job_say(r->f.job, US_SAY_WARN, "the log has epoch %llu; all is "
-                   "read anew", (unsigned long long) m->epoch);
-    }
-}
-
-
-/* what is known of the log, for everybody; and whether another node has it */
+/*
+ * What is known of the log, for everybody; whether another node has it, and the
+ * news that the settings of its term are.
+ */
 
 static void
 us_replicate_head(us_replicate_t *r)
 {
+    uint64_t               lost;
     us_standby_t          *sb;
     us_manifest_t          m;
+    us_store_conf_t        have;
     us_disk_error_t        e;
     us_share_replicate_t  *sh;
 
@@ -1246,7 +1156,33 @@ us_replicate_head(us_replicate_t *r)
             return;
         }
 
-        us_replicate_news(r, &m);
+        if (us_replicate_single(r, &m)) {
+            us_job_say(r->f.job, US_SAY_WARN, "the nodes of shard %u differ: "
+                       "this one has \"replicas=0\", \"%.63s\" began term "
+                       "%llu without it; this node takes over by command only",
+                       r->f.life->conf.replicate->shard, sb->head.holder,
+                       (unsigned long long) sb->head.term);
+        }
+
+        lost = us_replicate_number(&m, US_REPLICATE_LOST);
+
+        if (lost && us_acquire(&sh->lost) == 0) {
+            us_job_say(r->f.job, US_SAY_ALERT, "a node reports that the log of "
+                       "shard %u has lost rows up to LSN %llu, which were "
+                       "confirmed: no node appends to it until \"urlstore "
+                       "cluster forget\"", r->f.life->conf.replicate->shard,
+                       (unsigned long long) lost);
+        }
+
+        us_release(&sh->lost, lost);
+
+        us_store_conf(r->f.store, &have);
+
+        if (sb->begun && have.epoch != m.epoch) {
+            r->f.anew = 1;
+            us_job_say(r->f.job, US_SAY_WARN, "the log has epoch %llu; all is "
+                       "read anew", (unsigned long long) m.epoch);
+        }
 
         /* last: a process that is killed before it leaves the news to do */
 
@@ -1467,6 +1403,8 @@ us_replicate_done(us_job_t *job)
 void
 us_replicate(us_life_t *l)
 {
+    us_replog_ends_t  ends;
+
     if (!us_job_stopping(l) && us_share_state(l->sh) == US_LIFE_READY) {
         us_replicate_rebase(l);
     }
@@ -1479,13 +1417,25 @@ us_replicate(us_life_t *l)
         return;
     }
 
-    if (us_share_state(l->sh) == US_LIFE_READY) {
-        us_replicate_write(l);
+    if (us_share_state(l->sh) != US_LIFE_READY) {
+        (void) us_job_start(l, US_ROLE_LOADER, us_replicate_job,
+                            us_replicate_done);
         return;
     }
 
-    (void) us_job_start(l, US_ROLE_LOADER, us_replicate_job,
-                        us_replicate_done);
+    /* if there is something to append, or a beat is due */
+
+    us_replog_ends(&l->sh->replicate.place, &ends);
+
+    if (us_store_published(l->store) != ends.sure.next
+        || us_store_durable(l->store) != ends.sure.next
+        || memcmp(&ends.last, &ends.sure, sizeof(us_replog_row_t)) != 0
+        || !us_replog_recent(&l->sh->replicate.place, us_clock_boottime(),
+                             US_APPENDER_BEAT))
+    {
+        (void) us_job_start(l, US_ROLE_WRITER, us_replicate_write_job,
+                            us_replicate_write_done);
+    }
 }
 
 
