@@ -368,6 +368,17 @@ us_manifest_set(us_manifest_t *m, const char *key, us_str_t value)
 }
 
 
+int
+us_manifest_set_number(us_manifest_t *m, const char *key, uint64_t n)
+{
+    char  value[24];
+
+    (void) snprintf(value, sizeof(value), "%" PRIu64, n);
+
+    return us_manifest_set(m, key, us_str_of(value));
+}
+
+
 void
 us_manifest_boot(char boot[US_BOOT_ID + 1])
 {

@@ -156,6 +156,7 @@ int us_manifest_setting(const us_manifest_t *m, const char *key, char *buf,
 
 /* appends a setting; -1 if there is no room or a control byte in it */
 int us_manifest_set(us_manifest_t *m, const char *key, us_str_t value);
+int us_manifest_set_number(us_manifest_t *m, const char *key, uint64_t n);
 
 /* this machine's boot id, or US_BOOT_UNKNOWN */
 void us_manifest_boot(char boot[US_BOOT_ID + 1]);

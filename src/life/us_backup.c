@@ -161,53 +161,22 @@ us_backup_file(us_backup_t *b, const char *name, uint64_t limit)
 
 
 /*
- * A segment up to the target.  What a running writer appends beyond it changes
- * while it is copied; what a killed one has left there is cut by the next.
+ * The snapshot, and the segments from the one on that holds its LSN, up to the
+ * target.
  */
-
-static int
-us_backup_segment(us_backup_t *b, uint64_t lsn, uint64_t target)
-{
-    char            name[US_DISK_NAME];
-    uint64_t        limit;
-    us_read_t       end;
-    us_block_t      block;
-    us_reader_t     r;
-    const uint8_t  *p;
-
-    us_segment_name(name, US_SEGMENT_JOURNAL, lsn);
-
-    if (target == UINT64_MAX) {
-        return us_backup_file(b, name, UINT64_MAX);
-    }
-
-    end = us_reader_open(&r, b->from, name, US_SEGMENT_JOURNAL,
-                         b->manifest.uuid, &us_data_ops);
-
-    while (end == US_READ_BLOCK && r.lsn < target) {
-        end = us_reader_next(&r, &block, &p);
-    }
-
-    /* all of one that ends before: the check judges how it ends */
-
-    limit = (end == US_READ_BLOCK) ? r.offset : UINT64_MAX;
-
-    us_reader_close(&r);
-
-    return us_backup_file(b, name, limit);
-}
-
-
-/* the snapshot, and the segments from the one on that holds its LSN */
 
 static int
 us_backup_files(us_backup_t *b, uint64_t target)
 {
-    int       rc;
-    char      name[US_DISK_NAME];
-    size_t    i, first;
-    uint64_t  lsn;
-    us_dir_t  dir;
+    int             rc;
+    char            name[US_DISK_NAME];
+    size_t          i, first;
+    uint64_t        lsn, limit;
+    us_dir_t        dir;
+    us_read_t       end;
+    us_block_t      block;
+    us_reader_t     r;
+    const uint8_t  *p;
 
     rc = 0;
     lsn = 0;
@@ -231,36 +200,38 @@ us_backup_files(us_backup_t *b, uint64_t target)
             break;
         }
 
-        rc = us_backup_segment(b, dir.segments[i], target);
+        us_segment_name(name, US_SEGMENT_JOURNAL, dir.segments[i]);
+        limit = UINT64_MAX;
+
+        if (target != UINT64_MAX) {
+
+            /*
+             * What a running writer appends past the target changes while it is
+             * copied; what a killed one has left there is cut by the next.  All
+             * is copied of a segment that ends before: the check judges how it
+             * ends.
+             */
+
+            end = us_reader_open(&r, b->from, name, US_SEGMENT_JOURNAL,
+                                 b->manifest.uuid, &us_data_ops);
+
+            while (end == US_READ_BLOCK && r.lsn < target) {
+                end = us_reader_next(&r, &block, &p);
+            }
+
+            if (end == US_READ_BLOCK) {
+                limit = r.offset;
+            }
+
+            us_reader_close(&r);
+        }
+
+        rc = us_backup_file(b, name, limit);
     }
 
     us_dir_free(&dir);
 
     return rc;
-}
-
-
-/*
- * The LSN at which the copy of an open directory ends: all that was answered
- * lies below.  UINT64_MAX: up to the end of the files.
- */
-
-static uint64_t
-us_backup_target(const us_backup_t *b, const us_watermark_t *mark)
-{
-    char                  boot[US_BOOT_ID + 1];
-    const us_manifest_t  *m;
-
-    m = &b->manifest;
-    us_manifest_boot(boot);
-
-    if (us_manifest_closed(m) || !us_manifest_marked(m, mark)
-        || !us_manifest_same_boot(m, boot))
-    {
-        return UINT64_MAX;
-    }
-
-    return mark->written;
 }
 
 
@@ -354,6 +325,8 @@ int
 us_backup_copy(us_backup_t *b)
 {
     int             rc, readers;
+    char            boot[US_BOOT_ID + 1];
+    uint64_t        target;
     us_manifest_t   m;
     us_watermark_t  mark;
 
@@ -398,7 +371,16 @@ us_backup_copy(us_backup_t *b)
         m.state = US_STATE_BACKUP;
         m.end = UINT64_MAX;
 
-        rc = us_backup_files(b, us_backup_target(b, &mark));
+        /* all that was answered lies below; or up to the end of the files */
+
+        us_manifest_boot(boot);
+
+        target = us_manifest_closed(&b->manifest)
+                 || !us_manifest_marked(&b->manifest, &mark)
+                 || !us_manifest_same_boot(&b->manifest, boot)
+                 ? UINT64_MAX : mark.written;
+
+        rc = us_backup_files(b, target);
 
         if (rc == 0 && us_manifest_write(b->to, &m, &b->error) != 0) {
             b->unwritten = 1;
@@ -457,46 +439,12 @@ us_backup_seal(us_backup_t *b)
 }
 
 
-/*
- * An epoch greater than the source's, which no other copy of the store has:
- * neither the source, which raises its own by one at a time, nor a store that
- * was restored at another time, nor one restored at the same time but for one
- * chance in two million.  Below 2^53, as JSON's numbers are exact up to there.
- */
-
-static int
-us_backup_epoch(us_backup_t *b)
-{
-    uint32_t   random;
-    uint64_t   epoch;
-
-    if (getrandom(&random, sizeof(random), 0) != sizeof(random)) {
-        return us_disk_fail(&b->error, errno, "no random bytes");
-    }
-
-    random >>= 32 - US_BACKUP_RANDOM;
-
-    epoch = ((uint64_t) time(NULL) << US_BACKUP_RANDOM) + random;
-
-    if (epoch <= b->manifest.epoch) {
-        epoch = b->manifest.epoch + 1 + random;
-    }
-
-    if (epoch >> 53) {
-        return us_disk_fail(&b->error, 0, "the epoch %" PRIu64 " leaves no "
-                            "room for a greater one", b->manifest.epoch);
-    }
-
-    b->manifest.epoch = epoch;
-
-    return 0;
-}
-
-
 int
 us_backup_restore(us_backup_t *b)
 {
     char            boot[US_BOOT_ID + 1], shard[16];
+    uint32_t        random;
+    uint64_t        epoch;
     us_manifest_t  *m;
 
     m = &b->manifest;
@@ -507,9 +455,34 @@ us_backup_restore(us_backup_t *b)
     m->restored = b->tail.lsn;
     m->moved = 0;
 
-    if (us_backup_epoch(b) == -1
-        || us_recovery_settle(b->to, m, &b->tail, boot, m->sync, &b->error)
-           != 0
+    /*
+     * An epoch greater than the source's, which no other copy of the store has:
+     * neither the source, which raises its own by one at a time, nor a store
+     * that was restored at another time, nor one restored at the same time but
+     * for one chance in two million.  Below 2^53, as JSON's numbers are exact
+     * up to there.
+     */
+
+    if (getrandom(&random, sizeof(random), 0) != sizeof(random)) {
+        return us_disk_fail(&b->error, errno, "no random bytes");
+    }
+
+    random >>= 32 - US_BACKUP_RANDOM;
+
+    epoch = ((uint64_t) time(NULL) << US_BACKUP_RANDOM) + random;
+
+    if (epoch <= m->epoch) {
+        epoch = m->epoch + 1 + random;
+    }
+
+    if (epoch >> 53) {
+        return us_disk_fail(&b->error, 0, "the epoch %" PRIu64 " leaves no "
+                            "room for a greater one", m->epoch);
+    }
+
+    m->epoch = epoch;
+
+    if (us_recovery_settle(b->to, m, &b->tail, boot, m->sync, &b->error) != 0
         || us_recovery_clean(b->to, b->tail.lsn, b->tail.ids, &b->error) != 0)
     {
         return -1;

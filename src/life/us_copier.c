@@ -767,21 +767,6 @@ us_copier_end(us_life_t *l, us_store_t *store, const us_manifest_t *m,
 }
 
 
-static int
-us_copier_found(void *data, const us_replog_row_t *row, const uint8_t *p,
-    size_t len)
-{
-    us_replog_row_t *to = data;
-
-    (void) p;
-    (void) len;
-
-    *to = *row;
-
-    return -1;
-}
-
-
 us_copier_rc_t
 us_copier_check(us_follow_t *f, us_share_copied_t *end)
 {
@@ -793,10 +778,10 @@ us_copier_check(us_follow_t *f, us_share_copied_t *end)
 
     /* a base that nothing follows is no row with bytes */
 
-    rc = log->ops->read(log, end->row.next - 1, 1, us_copier_found, &row);
+    rc = log->ops->read(log, end->row.next - 1, 1, us_standby_row, &row);
 
     if (rc == US_REPLOG_NONE) {
-        rc = log->ops->row(log, US_REPLOG_BASE, us_copier_found, &row);
+        rc = log->ops->row(log, US_REPLOG_BASE, us_standby_row, &row);
     }
 
     if (rc != US_REPLOG_OK && rc != US_REPLOG_NONE) {

@@ -47,7 +47,7 @@ us_data_marks(const us_store_conf_t *conf, char *text)
 int
 us_data_describe(us_manifest_t *m, const us_store_conf_t *conf)
 {
-    char  marks[US_STORE_MARKS * (US_STORE_MARK_LEN + 1)], number[16];
+    char  marks[US_STORE_MARKS * (US_STORE_MARK_LEN + 1)];
 
     /* operations of what there was stay in the journal when there is none */
 
@@ -67,27 +67,17 @@ us_data_describe(us_manifest_t *m, const us_store_conf_t *conf)
                                                : us_string("keep")) == -1
         || us_manifest_set(m, "sites",
                            conf->sites ? us_string("on")
-                                       : us_string("off")) == -1)
+                                       : us_string("off")) == -1
+        || (marks[0] && us_manifest_set(m, "marks", us_str_of(marks)) == -1)
+        || (conf->revisit
+            && us_manifest_set_number(m, "revisit", conf->revisit) == -1)
+        || (conf->is_shard
+            && us_manifest_set_number(m, "shard", conf->shard) == -1))
     {
         return -1;
     }
 
-    if (marks[0] && us_manifest_set(m, "marks", us_str_of(marks)) == -1) {
-        return -1;
-    }
-
-    snprintf(number, sizeof(number), "%u", conf->revisit);
-
-    if (conf->revisit
-        && us_manifest_set(m, "revisit", us_str_of(number)) == -1)
-    {
-        return -1;
-    }
-
-    snprintf(number, sizeof(number), "%u", conf->shard);
-
-    return conf->is_shard ? us_manifest_set(m, "shard", us_str_of(number))
-                          : 0;
+    return 0;
 }
 
 

@@ -204,14 +204,14 @@ us_life_tick(us_life_t *l)
 }
 
 
+/* the handle of this process: 0, or -1 */
+
 static int
-us_life_open(us_life_t *l)
+us_life_use(us_life_t *l, void *mem, int empty)
 {
-    uint64_t     generation;
     us_store_t  *store;
 
-    generation = us_acquire(&l->sh->load_generation);
-    store = us_store_open(l->mem, &l->lock);
+    store = us_store_open(mem, &l->lock);
 
     if (store == NULL) {
         return -1;
@@ -222,24 +222,22 @@ us_life_open(us_life_t *l)
     }
 
     l->store = store;
-    l->generation = generation;
-    l->empty = 0;
+    l->empty = empty;
 
     return 0;
 }
 
 
 static int
-us_life_open_empty(us_life_t *l)
+us_life_use_empty(us_life_t *l)
 {
-    us_store_t       *store;
-    us_store_conf_t   conf;
-
-    conf = l->conf.store;
-    conf.ring = 0;
-    conf.fenced = 1;
+    us_store_conf_t  conf;
 
     if (l->empty_mem == NULL) {
+        conf = l->conf.store;
+        conf.ring = 0;
+        conf.fenced = 1;
+
         l->empty_size = us_store_min_size(&conf);
         l->empty_mem = mmap(NULL, l->empty_size, PROT_READ|PROT_WRITE,
                             MAP_PRIVATE|MAP_ANONYMOUS, -1, 0);
@@ -256,20 +254,7 @@ us_life_open_empty(us_life_t *l)
         }
     }
 
-    store = us_store_open(l->empty_mem, &l->lock);
-
-    if (store == NULL) {
-        return -1;
-    }
-
-    if (l->store) {
-        us_store_close(l->store);
-    }
-
-    l->store = store;
-    l->empty = 1;
-
-    return 0;
+    return us_life_use(l, l->empty_mem, 1);
 }
 
 
@@ -277,7 +262,7 @@ int
 us_life_refresh(us_life_t *l)
 {
     int          news;
-    uint64_t     version;
+    uint64_t     version, generation;
     us_share_t  *sh;
 
     sh = l->sh;
@@ -289,15 +274,20 @@ us_life_refresh(us_life_t *l)
 
     if (us_acquire(&sh->emptying)) {
 
-        if (!l->empty && us_life_open_empty(l) == 0) {
+        if (!l->empty && us_life_use_empty(l) == 0) {
             us_life_wiped(l, 0);
             news = 1;
         }
 
-    } else if (l->store == NULL || l->empty
-               || l->generation != us_acquire(&sh->load_generation))
-    {
-        news = us_life_open(l) == 0;
+    } else {
+        generation = us_acquire(&sh->load_generation);
+
+        if ((l->store == NULL || l->empty || l->generation != generation)
+            && us_life_use(l, l->mem, 0) == 0)
+        {
+            l->generation = generation;
+            news = 1;
+        }
     }
 
     if (version != l->version) {

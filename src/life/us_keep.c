@@ -282,18 +282,18 @@ us_snapshot_job(us_job_t *job)
 }
 
 
-/* the LSN at which the first file begins */
-
-static uint64_t
-us_erased_files(us_life_t *l)
+void
+us_erased_look(us_life_t *l)
 {
     uint64_t         lsn;
     us_dir_t         dir;
     us_manifest_t    m;
     us_disk_error_t  e;
 
+    us_release(&l->sh->erased_next, us_job_now(l) + US_KEEP_GAP);
+
     if (us_manifest_read(l->dirfd, &m, &e) != US_MANIFEST_OK) {
-        return 0;
+        return;
     }
 
     /* somebody may have read the directory when the snapshot was taken */
@@ -301,23 +301,16 @@ us_erased_files(us_life_t *l)
     (void) us_snapshot_drop(l->dirfd, &m, 0);
 
     if (us_dir_read(l->dirfd, &dir, &e) == -1) {
-        return 0;
+        return;
     }
+
+    /* the LSN at which the first file begins */
 
     lsn = dir.nsegments ? dir.segments[0] : 0;
     lsn = dir.nsnapshots && dir.snapshots[0] < lsn ? dir.snapshots[0] : lsn;
 
     us_dir_free(&dir);
-
-    return lsn;
-}
-
-
-void
-us_erased_look(us_life_t *l)
-{
-    us_release(&l->sh->erased_next, us_job_now(l) + US_KEEP_GAP);
-    us_share_raise(&l->sh->erased, us_erased_files(l));
+    us_share_raise(&l->sh->erased, lsn);
 }
 
 

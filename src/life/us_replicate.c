@@ -322,17 +322,6 @@ us_replicate_number(const us_manifest_t *m, const char *key)
 }
 
 
-static int
-us_replicate_set(us_manifest_t *m, const char *key, uint64_t n)
-{
-    char  value[24];
-
-    (void) snprintf(value, sizeof(value), "%llu", (unsigned long long) n);
-
-    return us_manifest_set(m, key, us_str_of(value));
-}
-
-
 /*
  * This node's settings, with the identity of a log's store, and whether its
  * base was restored, as the settings before have it: 0, or -1.
@@ -371,11 +360,12 @@ us_replicate_settings(us_replicate_t *r, const us_manifest_t *was,
     rc = -1;
 
     if (us_data_describe(&m, &conf) == 0
-        && us_replicate_set(&m, "lease", own->lease) == 0
-        && us_replicate_set(&m, "lease_before", before) == 0
-        && us_replicate_set(&m, "replicas", !own->single) == 0
+        && us_manifest_set_number(&m, "lease", own->lease) == 0
+        && us_manifest_set_number(&m, "lease_before", before) == 0
+        && us_manifest_set_number(&m, "replicas", !own->single) == 0
         && us_manifest_set(&m, "terms", us_str_of(terms)) == 0
-        && (lost == 0 || us_replicate_set(&m, US_REPLICATE_LOST, lost) == 0)
+        && (lost == 0
+            || us_manifest_set_number(&m, US_REPLICATE_LOST, lost) == 0)
         && us_manifest_print(&m, &text, &len, &e) == 0)
     {
         rc = len < sizeof(r->settings) ? 0 : -1;

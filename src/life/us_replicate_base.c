@@ -6,6 +6,7 @@
 #include "us_job.h"
 #include "../journal/us_dir.h"
 #include "../replog/us_rebase.h"
+#include "../replog/us_standby.h"
 #include "../store/us_erasures.h"
 #include "../store/us_ring.h"
 #include "../store/us_shard.h"
@@ -212,75 +213,6 @@ us_base_out(void *data, const uint8_t *p, size_t len)
 }
 
 
-/* of a primary */
-
-static int
-us_base_start(us_maker_t *b)
-{
-    us_replog_ends_t  ends;
-
-    us_replog_ends(&b->life->sh->replicate.place, &ends);
-
-    b->rebase.term = ends.sure.term;
-    b->store = us_store_open(b->life->mem, &b->life->lock);
-
-    if (b->store == NULL || us_store_map_stale(b->store)) {
-        (void) snprintf(b->rebase.error, sizeof(b->rebase.error), "%s",
-                        b->store ? "the shard was restored, and needs the "
-                        "newest map first" : "no memory");
-        return -1;
-    }
-
-    b->gone = us_store_erased_lsn(b->store);
-
-    return 0;
-}
-
-
-static int
-us_base_first(void *data, const us_replog_row_t *row, const uint8_t *p,
-    size_t len)
-{
-    us_replog_row_t *to = data;
-
-    (void) p;
-    (void) len;
-
-    *to = *row;
-
-    return 0;
-}
-
-
-/*
- * Whether the base in force was made since erased records were gone, maybe by a
- * process that was killed then: 1; 0; or -1.  No row begins before that LSN
- * then, so that a node which has just become the primary sees it.  A base that
- * is the copy of a directory, by no term, may have what its journal had.
- */
-
-static int
-us_base_since(us_maker_t *b)
-{
-    us_replog_t      *log;
-    us_replog_row_t   row;
-
-    log = b->rebase.log;
-
-    if (log->ops->row(log, US_REPLOG_BASE, us_base_first, &row)
-        != US_REPLOG_OK)
-    {
-        (void) snprintf(b->rebase.error, sizeof(b->rebase.error), "%s",
-                        log->error);
-        return -1;
-    }
-
-    b->copied = row.term == 0;
-
-    return row.next >= b->gone && !b->copied;
-}
-
-
 /* 0: in force */
 
 static int
@@ -369,36 +301,6 @@ us_base_trim(us_job_t *job, us_maker_t *b)
 
 
 static void
-us_base_done(us_job_t *job, us_maker_t *b, uint64_t lsn, uint64_t ms)
-{
-    us_life_t             *l;
-    us_replog_t           *log;
-    us_replog_head_t       head;
-    us_share_replicate_t  *sh;
-
-    l = job->life;
-    sh = &l->sh->replicate;
-    log = b->rebase.log;
-
-    us_base_trim(job, b);
-
-    us_job_say(job, US_SAY_NOTICE, "a new base of the log: LSN %llu, %llu "
-               "bytes in %u parts, in %llu ms", (unsigned long long) lsn,
-               (unsigned long long) b->rebase.bytes, b->rebase.parts,
-               (unsigned long long) ms);
-
-    if (log->ops->head(log, &head) == US_REPLOG_OK) {
-        us_release(&sh->base, head.base);
-    }
-
-    us_release(&sh->base_lsn, lsn);
-    us_release(&sh->base_bytes, b->rebase.bytes);
-    us_share_count(&sh->rebases, 1);
-    us_release(&sh->rebase, 0);
-}
-
-
-static void
 us_base_free(us_maker_t *b)
 {
     if (b->store) {
@@ -418,18 +320,26 @@ us_base_wanted(const us_life_t *l)
 }
 
 
+/* of a primary: by command, or for erasures */
+
 static void
 us_base_job(us_job_t *job)
 {
-    int                         rc, wanted;
+    int                         done, wanted;
     uint64_t                    lsn, start;
     us_maker_t                  b;
     us_life_t                  *l;
     us_replog_t                *log;
+    us_rebase_t                *rb;
     us_replog_env_t             env;
+    us_replog_row_t             row;
+    us_replog_ends_t            ends;
+    us_replog_head_t            head;
+    us_share_replicate_t       *sh;
     const us_replicate_conf_t  *conf;
 
     l = job->life;
+    sh = &l->sh->replicate;
     wanted = us_base_wanted(l);
     conf = l->conf.replicate;
     start = us_job_now(l);
@@ -444,46 +354,99 @@ us_base_job(us_job_t *job)
         return;
     }
 
-    /* for erasures only: 1, if there is nothing to do but to trim */
+    rb = &b.rebase;
 
-    rc = us_base_begin(&b, l, log) == -1 || us_base_start(&b) == -1 ? -1
-         : wanted ? 0 : us_base_since(&b);
-
-    if (rc == 1) {
-        us_base_trim(job, &b);
-
-    } else if (rc == 0 && us_base_make(&b, &lsn) == 0) {
-        us_base_done(job, &b, lsn, us_job_now(l) - start);
-
-    } else {
-        us_base_failed(job, b.rebase.error);
+    if (us_base_begin(&b, l, log) == -1) {
+        goto failed;
     }
+
+    us_replog_ends(&sh->place, &ends);
+
+    rb->term = ends.sure.term;
+    b.store = us_store_open(l->mem, &l->lock);
+
+    if (b.store == NULL || us_store_map_stale(b.store)) {
+        (void) snprintf(rb->error, sizeof(rb->error), "%s",
+                        b.store ? "the shard was restored, and needs the "
+                        "newest map first" : "no memory");
+        goto failed;
+    }
+
+    b.gone = us_store_erased_lsn(b.store);
+    done = 0;
+
+    if (!wanted) {
+
+        /*
+         * The base in force may have been made since erased records were gone,
+         * maybe by a process that was killed then.  No row begins before that
+         * LSN then, so that a node which has just become the primary sees it.
+         * A base that is the copy of a directory, by no term, may have what its
+         * journal had.
+         */
+
+        if (log->ops->row(log, US_REPLOG_BASE, us_standby_row, &row)
+            != US_REPLOG_OK)
+        {
+            (void) snprintf(rb->error, sizeof(rb->error), "%s", log->error);
+            goto failed;
+        }
+
+        b.copied = row.term == 0;
+        done = row.next >= b.gone && !b.copied;
+    }
+
+    if (!done && us_base_make(&b, &lsn) == -1) {
+        goto failed;
+    }
+
+    start = us_job_now(l) - start;
+    us_base_trim(job, &b);
+
+    if (!done) {
+        us_job_say(job, US_SAY_NOTICE, "a new base of the log: LSN %llu, %llu "
+                   "bytes in %u parts, in %llu ms", (unsigned long long) lsn,
+                   (unsigned long long) rb->bytes, rb->parts,
+                   (unsigned long long) start);
+
+        if (log->ops->head(log, &head) == US_REPLOG_OK) {
+            us_release(&sh->base, head.base);
+        }
+
+        us_release(&sh->base_lsn, lsn);
+        us_release(&sh->base_bytes, rb->bytes);
+        us_share_count(&sh->rebases, 1);
+        us_release(&sh->rebase, 0);
+    }
+
+    goto done;
+
+failed:
+
+    us_base_failed(job, rb->error);
+
+done:
 
     us_base_free(&b);
     log->ops->close(log);
 }
 
 
-/* whether the log has what was erased, and a base without it may be made */
-
-static int
-us_base_due(const us_life_t *l)
+void
+us_replicate_rebase(us_life_t *l)
 {
     const us_share_replicate_t  *sh;
 
     sh = &l->sh->replicate;
 
-    return us_store_erased_lsn(l->store) > us_acquire(&sh->erased)
-           && us_job_now(l) >= us_acquire(&sh->erased_next)
-           && !us_share_stalled(l->sh, US_ROLE_WRITER)
-           && !us_store_map_stale(l->store);
-}
+    /* by command; or the log has what was erased, and a base may be made */
 
-
-void
-us_replicate_rebase(us_life_t *l)
-{
-    if (!l->jobs[US_ROLE_BASE].active && (us_base_wanted(l) || us_base_due(l)))
+    if (!l->jobs[US_ROLE_BASE].active
+        && (us_base_wanted(l)
+            || (us_store_erased_lsn(l->store) > us_acquire(&sh->erased)
+                && us_job_now(l) >= us_acquire(&sh->erased_next)
+                && !us_share_stalled(l->sh, US_ROLE_WRITER)
+                && !us_store_map_stale(l->store))))
     {
         (void) us_job_start(l, US_ROLE_BASE, us_base_job, NULL);
     }
@@ -625,38 +588,9 @@ us_base_open(const us_life_t *l, int *lock, us_disk_error_t *e)
 }
 
 
-/*
- * The log has the base: no server is to go on with the directory.  A backup has
- * none that would.
- */
-
 static void
-us_base_moved(us_job_t *job)
+us_base_close(int dirfd, int lock)
 {
-    int              dirfd, lock;
-    us_life_t       *l;
-    us_manifest_t    m;
-    us_disk_error_t  e;
-
-    l = job->life;
-    e.text[0] = '\0';
-    dirfd = us_base_open(l, &lock, &e);
-
-    if (dirfd != -1 && us_manifest_read(dirfd, &m, &e) == US_MANIFEST_OK) {
-        e.text[0] = '\0';
-
-        if (m.state != US_STATE_BACKUP && !m.moved) {
-            m.moved = 1;
-            (void) us_manifest_write(dirfd, &m, &e);
-        }
-    }
-
-    if (e.text[0]) {
-        us_job_say(job, US_SAY_WARN, "the directory \"%s\" is in the log now, "
-                   "and does not say so: %.300s; start no server with it as "
-                   "its \"path\"", l->conf.replicate->base, e.text);
-    }
-
     if (dirfd != -1) {
         (void) close(dirfd);
 
@@ -671,8 +605,10 @@ int
 us_replicate_base_same(us_job_t *job, const us_replog_head_t *head,
     us_disk_error_t *e)
 {
-    us_life_t      *l;
-    us_manifest_t   m;
+    int              dirfd, lock;
+    us_life_t       *l;
+    us_manifest_t    m;
+    us_disk_error_t  why;
 
     l = job->life;
 
@@ -680,21 +616,45 @@ us_replicate_base_same(us_job_t *job, const us_replog_head_t *head,
         return 0;
     }
 
-    if (memcmp(m.uuid, head->uuid, sizeof(m.uuid)) == 0) {
+    if (memcmp(m.uuid, head->uuid, sizeof(m.uuid)) != 0) {
+        return us_disk_fail(e, 0, "it is there already%s%s%s, and is not that "
+                            "of the store in \"base\" \"%.150s\": to begin "
+                            "it with that, stop all nodes and delete what is "
+                            "there", head->holder[0] ? ", of node \"" : "",
+                            head->holder, head->holder[0] ? "\"" : "",
+                            l->conf.replicate->base);
+    }
 
-        if (head->term || head->last.next) {
-            us_base_moved(job);
-        }
-
+    if (head->term == 0 && head->last.next == 0) {
         return 0;
     }
 
-    return us_disk_fail(e, 0, "it is there already%s%s%s, and is not that of "
-                        "the store in \"base\" \"%.150s\": to begin it with "
-                        "that, stop all nodes and delete what is there",
-                        head->holder[0] ? ", of node \"" : "", head->holder,
-                        head->holder[0] ? "\"" : "",
-                        l->conf.replicate->base);
+    /*
+     * The log has the base: no server is to go on with the directory.  A backup
+     * has none that would.
+     */
+
+    why.text[0] = '\0';
+    dirfd = us_base_open(l, &lock, &why);
+
+    if (dirfd != -1 && us_manifest_read(dirfd, &m, &why) == US_MANIFEST_OK) {
+        why.text[0] = '\0';
+
+        if (m.state != US_STATE_BACKUP && !m.moved) {
+            m.moved = 1;
+            (void) us_manifest_write(dirfd, &m, &why);
+        }
+    }
+
+    if (why.text[0]) {
+        us_job_say(job, US_SAY_WARN, "the directory \"%s\" is in the log now, "
+                   "and does not say so: %.300s; start no server with it as "
+                   "its \"path\"", l->conf.replicate->base, why.text);
+    }
+
+    us_base_close(dirfd, lock);
+
+    return 0;
 }
 
 
@@ -707,54 +667,16 @@ us_base_apply(void *data, const uint8_t *p, size_t len)
 
 /* all of the directory into the base, and that in force */
 
-static int
-us_base_read(us_maker_t *b, int dirfd, us_disk_error_t *e)
-{
-    uint64_t           lsn;
-    char               boot[US_BOOT_ID + 1];
-    us_recovery_t      r;
-    us_recovery_rc_t   rc;
-
-    us_manifest_boot(boot);
-
-    rc = us_recovery_open(&r, dirfd, &us_data_ops, us_base_apply, b, boot);
-
-    if (rc == US_RECOVERY_OK) {
-        r.whole = 1;
-        rc = us_recovery_run(&r, 0);
-    }
-
-    lsn = r.lsn;
-
-    if (rc != US_RECOVERY_OK && rc != US_RECOVERY_STOP) {
-        (void) us_disk_fail(e, 0, "the directory of \"base\": %.200s",
-                            rc == US_RECOVERY_FRESH ? "it is empty"
-                                                    : r.error.text);
-    }
-
-    us_recovery_close(&r);
-
-    if (rc != US_RECOVERY_OK) {
-        return -1;
-    }
-
-    if (lsn == 0) {
-        return us_disk_fail(e, 0, "the directory of \"base\" has no store with "
-                            "URLs: the log begins without it");
-    }
-
-    return us_rebase_end(&b->rebase, lsn, lsn) == -1
-           || us_rebase_force(&b->rebase) == -1 ? -1 : 0;
-}
-
-
 int
 us_replicate_import(us_job_t *job, us_replog_t *log, us_disk_error_t *e)
 {
-    int         rc, dirfd, lock;
-    unsigned    timeout;
-    us_maker_t  b;
-    us_life_t  *l;
+    int                dirfd, lock;
+    char               boot[US_BOOT_ID + 1];
+    unsigned           timeout;
+    us_maker_t         b;
+    us_life_t         *l;
+    us_recovery_t      r;
+    us_recovery_rc_t   rc;
 
     l = job->life;
     timeout = log->timeout;
@@ -764,32 +686,62 @@ us_replicate_import(us_job_t *job, us_replog_t *log, us_disk_error_t *e)
         return -1;
     }
 
-    rc = us_base_begin(&b, l, log);
+    e->text[0] = '\0';
 
-    if (rc == 0) {
-        us_job_say(job, US_SAY_NOTICE, "the log's base is made of \"%s\"",
-                   l->conf.replicate->base);
-        e->text[0] = '\0';
-        rc = us_base_read(&b, dirfd, e);
+    if (us_base_begin(&b, l, log) == -1) {
+        goto failed;
     }
 
-    if (rc == -1 && e->text[0] == '\0') {
+    us_job_say(job, US_SAY_NOTICE, "the log's base is made of \"%s\"",
+               l->conf.replicate->base);
+
+    us_manifest_boot(boot);
+
+    rc = us_recovery_open(&r, dirfd, &us_data_ops, us_base_apply, &b, boot);
+
+    if (rc == US_RECOVERY_OK) {
+        r.whole = 1;
+        rc = us_recovery_run(&r, 0);
+    }
+
+    if (rc != US_RECOVERY_OK && rc != US_RECOVERY_STOP) {
+        (void) us_disk_fail(e, 0, "the directory of \"base\": %.200s",
+                            rc == US_RECOVERY_FRESH ? "it is empty"
+                                                    : r.error.text);
+
+    } else if (rc == US_RECOVERY_OK && r.lsn == 0) {
+        (void) us_disk_fail(e, 0, "the directory of \"base\" has no store with "
+                            "URLs: the log begins without it");
+        rc = US_RECOVERY_STOP;
+    }
+
+    us_recovery_close(&r);
+
+    if (rc != US_RECOVERY_OK || us_rebase_end(&b.rebase, r.lsn, r.lsn) == -1
+        || us_rebase_force(&b.rebase) == -1)
+    {
+        goto failed;
+    }
+
+    us_job_say(job, US_SAY_NOTICE, "the log's base is made: LSN %llu, %llu "
+               "bytes in %u parts", (unsigned long long) b.rebase.lsn,
+               (unsigned long long) b.rebase.bytes, b.rebase.parts);
+
+    us_base_free(&b);
+    log->timeout = timeout;
+    us_base_close(dirfd, lock);
+
+    return 0;
+
+failed:
+
+    if (e->text[0] == '\0') {
         (void) us_disk_fail(e, 0, "%s", b.rebase.error);
-    }
-
-    if (rc == 0) {
-        us_job_say(job, US_SAY_NOTICE, "the log's base is made: LSN %llu, %llu "
-                   "bytes in %u parts", (unsigned long long) b.rebase.lsn,
-                   (unsigned long long) b.rebase.bytes, b.rebase.parts);
     }
 
     us_base_free(&b);
     log->timeout = timeout;
-    (void) close(dirfd);
+    us_base_close(dirfd, lock);
 
-    if (lock != -1) {
-        (void) close(lock);
-    }
-
-    return rc;
+    return -1;
 }

@@ -245,41 +245,6 @@ us_write_group(us_life_t *l, us_store_t *store, us_tail_t *tail,
 }
 
 
-/* see THE GAP: until the keeper has closed it, the keeper is what stalls */
-
-static int
-us_write_gone(us_job_t *job, us_tail_t *tail, us_disk_error_t *e)
-{
-    int         rc;
-    us_life_t  *l;
-
-    l = job->life;
-
-    if (!us_share_stalled(l->sh, US_ROLE_KEEPER)) {
-        us_release(&l->sh->gap_lsn, us_life_lsn(l));
-        us_release(&l->sh->gap_ids, us_life_ids(l));
-    }
-
-    if (us_share_stall(l->sh, US_ROLE_KEEPER, us_job_now(l), e->text)) {
-        us_job_say(job, US_SAY_ALERT, "%s; its data are in memory, a snapshot "
-                                      "is taken", e->text);
-    }
-
-    us_release(&l->sh->snapshot_next, 0);
-
-    rc = us_writer_renew(&l->writer, tail);
-
-    if (rc != 0) {
-        *e = l->writer.error;
-        return rc;
-    }
-
-    us_share_set_tail(l->sh, tail);
-
-    return 0;
-}
-
-
 /* logs a failure when it begins, and not each time that it is repeated */
 
 static void
@@ -319,7 +284,29 @@ us_write_job(us_job_t *job)
     rc = us_write_begin(l, store, &tail, &e);
 
     if (rc == US_WRITER_GONE) {
-        rc = us_write_gone(job, &tail, &e);
+
+        /* see THE GAP: until the keeper has closed it, that is what stalls */
+
+        if (!us_share_stalled(l->sh, US_ROLE_KEEPER)) {
+            us_release(&l->sh->gap_lsn, us_life_lsn(l));
+            us_release(&l->sh->gap_ids, us_life_ids(l));
+        }
+
+        if (us_share_stall(l->sh, US_ROLE_KEEPER, start, e.text)) {
+            us_job_say(job, US_SAY_ALERT, "%s; its data are in memory, a "
+                       "snapshot is taken", e.text);
+        }
+
+        us_release(&l->sh->snapshot_next, 0);
+
+        rc = us_writer_renew(&l->writer, &tail);
+
+        if (rc == 0) {
+            us_share_set_tail(l->sh, &tail);
+
+        } else {
+            e = l->writer.error;
+        }
     }
 
     /* what a killed writer has appended, and moved the tail past */
@@ -443,51 +430,15 @@ us_sync_gone(us_job_t *job, const us_disk_error_t *e)
 
 
 static void
-us_sync_look(us_job_t *job, const us_tail_t *tail)
-{
-    char              name[US_DISK_NAME];
-    us_life_t        *l;
-    us_tail_t         now;
-    struct stat       st;
-    us_disk_error_t   e;
-
-    l = job->life;
-
-    us_segment_name(name, US_SEGMENT_JOURNAL, tail->segment);
-
-    if (us_write_look(l, &e) == 0) {
-
-        if (tail->offset == 0
-            || (fstatat(l->dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0
-                && (uint64_t) st.st_size >= tail->offset))
-        {
-            return;
-        }
-
-        /* sealed since, and covered by a snapshot */
-
-        us_share_tail(l->sh, &now);
-
-        if (now.segment != tail->segment) {
-            return;
-        }
-
-        us_disk_fail(&e, 0, "\"%s\" is not there, or shorter than it was",
-                     name);
-    }
-
-    us_sync_gone(job, &e);
-}
-
-
-static void
 us_sync_job(us_job_t *job)
 {
     int               rc;
+    char              name[US_DISK_NAME];
     uint64_t          now;
     us_life_t        *l;
-    us_tail_t         tail;
+    us_tail_t         tail, newest;
     us_share_t       *sh;
+    struct stat       st;
     us_disk_error_t   e;
 
     l = job->life;
@@ -498,7 +449,25 @@ us_sync_job(us_job_t *job)
 
     if (now >= us_acquire(&sh->look_next)) {
         us_release(&sh->look_next, now + US_SYNC_LOOK);
-        us_sync_look(job, &tail);
+        us_segment_name(name, US_SEGMENT_JOURNAL, tail.segment);
+
+        if (us_write_look(l, &e) == -1) {
+            us_sync_gone(job, &e);
+
+        } else if (tail.offset
+                   && (fstatat(l->dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == -1
+                       || (uint64_t) st.st_size < tail.offset))
+        {
+            /* else it was sealed since, and is covered by a snapshot */
+
+            us_share_tail(sh, &newest);
+
+            if (newest.segment == tail.segment) {
+                us_disk_fail(&e, 0, "\"%s\" is not there, or shorter than it "
+                             "was", name);
+                us_sync_gone(job, &e);
+            }
+        }
     }
 
     us_write_open(l, &l->syncer);

@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 
-static int
+int
 us_standby_row(void *data, const us_replog_row_t *row, const uint8_t *p,
     size_t len)
 {
@@ -20,7 +20,7 @@ us_standby_row(void *data, const us_replog_row_t *row, const uint8_t *p,
 
     *to = *row;
 
-    return 0;
+    return -1;
 }
 
 
