@@ -345,7 +345,8 @@ check_reader(us_segment_kind_t kind, walk_t *w)
     payload_len = 0;
 
     good = walk_open(w, kind);
-    rc = us_reader_open(&r, dirfd, names[kind], kind, uuid, &ops);
+    rc = us_reader_open(&r, dirfd, names[kind], kind, uuid, &ops,
+                        US_READ_CACHE);
 
     if ((rc == US_READ_BLOCK) != good) {
         broken("reader: header");

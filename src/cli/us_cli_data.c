@@ -293,7 +293,8 @@ us_cli_data_file(us_cli_file_t *f, int dirfd, us_segment_kind_t kind,
 
     us_segment_name(name, kind, lsn);
 
-    f->end = us_reader_open(&r, dirfd, name, kind, uuid, &us_data_ops);
+    f->end = us_reader_open(&r, dirfd, name, kind, uuid, &us_data_ops,
+                            US_READ_CACHE);
 
     while (f->end == US_READ_BLOCK) {
         f->end = us_reader_next(&r, &b, &p);

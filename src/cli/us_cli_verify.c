@@ -106,7 +106,7 @@ us_verify_block(us_cli_data_t *d, us_segment_kind_t kind, uint64_t lsn,
     us_segment_name(name, kind, lsn);
 
     rc = us_reader_open(&r, d->dirfd, name, kind, d->recovery.manifest.uuid,
-                        &us_data_ops);
+                        &us_data_ops, US_READ_CACHE);
 
     while (rc == US_READ_BLOCK && !found) {
         at = r.offset;

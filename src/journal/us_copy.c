@@ -84,29 +84,6 @@ us_copy_manifest(us_copy_t *c, const us_manifest_t *m, int has_snapshot,
 }
 
 
-/* before the first file: it is going to be a copy */
-
-static int
-us_copy_mark(us_copy_t *c, const us_manifest_t *m)
-{
-    us_manifest_t     mark;
-    us_manifest_rc_t  rc;
-
-    rc = us_manifest_read(c->dirfd, &mark, &c->error);
-
-    if (rc != US_MANIFEST_NONE) {
-        return rc == US_MANIFEST_OK ? 0 : -1;
-    }
-
-    mark = *m;
-    mark.version = 1;
-    mark.settings[0] = '\0';
-    mark.has_log = 0;
-
-    return us_copy_manifest(c, &mark, 0, 0);
-}
-
-
 static int
 us_copy_write(us_copy_t *c, const us_frame_t *f, uint64_t offset)
 {
@@ -124,12 +101,28 @@ static int
 us_copy_begin(us_copy_t *c, const us_place_t *from, const us_place_t *to,
     const us_frame_t *f, const us_manifest_t *m)
 {
-    char  name[US_DISK_NAME];
+    char              name[US_DISK_NAME];
+    us_manifest_t     mark;
+    us_manifest_rc_t  rc;
 
     us_copy_close(c);
     us_segment_name(name, to->kind, to->tail.segment);
 
-    if (us_copy_mark(c, m) == -1) {
+    /* before the first file: it is going to be a copy */
+
+    rc = us_manifest_read(c->dirfd, &mark, &c->error);
+
+    if (rc == US_MANIFEST_NONE) {
+        mark = *m;
+        mark.version = 1;
+        mark.settings[0] = '\0';
+        mark.has_log = 0;
+
+        if (us_copy_manifest(c, &mark, 0, 0) == -1) {
+            return -1;
+        }
+
+    } else if (rc != US_MANIFEST_OK) {
         return -1;
     }
 
@@ -253,23 +246,6 @@ us_copy_start(us_copy_t *c, us_place_t *at, const us_manifest_t *m,
 }
 
 
-/* whether the file still has a name */
-
-static int
-us_copy_there(us_copy_t *c)
-{
-    struct stat  st;
-
-    if (fstat(c->fd, &st) == 0 && st.st_nlink) {
-        return 0;
-    }
-
-    (void) us_disk_fail(&c->error, 0, "the newest file is gone");
-
-    return US_COPY_GONE;
-}
-
-
 /*
  * The operations as a block; without any, the footer.  Whatever happens, *at is
  * a place up to which all is written.
@@ -328,10 +304,20 @@ int
 us_copy_roll(us_copy_t *c, us_place_t *at, const us_manifest_t *m,
     uint64_t limit)
 {
-    int  rc;
+    int          rc;
+    struct stat  st;
 
-    rc = at->tail.offset == 0 ? 0
-         : c->fd == -1 ? us_copy_resume(c, at) : us_copy_there(c);
+    rc = 0;
+
+    if (at->tail.offset && c->fd == -1) {
+        rc = us_copy_resume(c, at);
+
+    } else if (at->tail.offset
+               && (fstat(c->fd, &st) == -1 || st.st_nlink == 0))
+    {
+        (void) us_disk_fail(&c->error, 0, "the newest file is gone");
+        rc = US_COPY_GONE;
+    }
 
     if (rc == 0 && at->tail.offset >= limit) {
         rc = us_copy_block(c, at, m, (us_str_t) { 0, NULL }, 0);

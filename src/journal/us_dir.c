@@ -204,17 +204,6 @@ us_dir_ours(const char *name)
 }
 
 
-/* "." and "..", and a file system's own directory */
-
-static int
-us_dir_nobodys(const char *name)
-{
-    return strcmp(name, ".") == 0 || strcmp(name, "..") == 0
-           || strcmp(name, "lost+found") == 0
-           || strncmp(name, "lost-", 5) == 0;
-}
-
-
 int
 us_dir_foreign(int dirfd, char *name, us_disk_error_t *e)
 {
@@ -234,16 +223,16 @@ us_dir_foreign(int dirfd, char *name, us_disk_error_t *e)
 
     while (rc == 0 && (de = readdir(d)) != NULL) {
 
-        if (!us_dir_nobodys(de->d_name)) {
+        /* a file system's own directory, and what is gone, are nobody's */
 
-            /* one that is gone by now is nobody's, too */
-
-            if (fstatat(dirfd, de->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0
-                && !(S_ISREG(st.st_mode) && us_dir_ours(de->d_name)))
-            {
-                (void) snprintf(name, US_DIR_NAME, "%s", de->d_name);
-                rc = 1;
-            }
+        if (strcmp(de->d_name, ".") != 0 && strcmp(de->d_name, "..") != 0
+            && strcmp(de->d_name, "lost+found") != 0
+            && strncmp(de->d_name, "lost-", 5) != 0
+            && fstatat(dirfd, de->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0
+            && !(S_ISREG(st.st_mode) && us_dir_ours(de->d_name)))
+        {
+            (void) snprintf(name, US_DIR_NAME, "%s", de->d_name);
+            rc = 1;
         }
 
         errno = 0;

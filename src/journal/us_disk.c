@@ -246,23 +246,33 @@ us_disk_sync(int fd)
 }
 
 
-/* whether the cache holds any page of the file */
-
-static int
-us_disk_cached(int fd)
+int
+us_disk_uncached(int fd)
 {
-    int             cached;
+    int             flags, cached;
     void           *p;
     size_t          i, pages, page;
     struct stat     st;
     unsigned char  *resident;
 
-    if (fstat(fd, &st) == -1) {
+    flags = fcntl(fd, F_GETFL);
+
+    if (flags != -1 && fcntl(fd, F_SETFL, flags|O_DIRECT) == 0) {
         return 1;
     }
 
-    if (st.st_size == 0) {
+    /* clean pages leave the cache; of a sealed file all are */
+
+    (void) posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+
+    /* does the cache hold any page of the file? */
+
+    if (fstat(fd, &st) == -1) {
         return 0;
+    }
+
+    if (st.st_size == 0) {
+        return 1;
     }
 
     page = (size_t) sysconf(_SC_PAGESIZE);
@@ -271,7 +281,7 @@ us_disk_cached(int fd)
     p = mmap(NULL, (size_t) st.st_size, PROT_READ, MAP_SHARED, fd, 0);
 
     if (p == MAP_FAILED) {
-        return 1;
+        return 0;
     }
 
     cached = 1;
@@ -289,26 +299,7 @@ us_disk_cached(int fd)
     free(resident);
     (void) munmap(p, (size_t) st.st_size);
 
-    return cached;
-}
-
-
-int
-us_disk_uncached(int fd)
-{
-    int  flags;
-
-    flags = fcntl(fd, F_GETFL);
-
-    if (flags != -1 && fcntl(fd, F_SETFL, flags|O_DIRECT) == 0) {
-        return 1;
-    }
-
-    /* clean pages leave the cache; of a sealed file all are */
-
-    (void) posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
-
-    return !us_disk_cached(fd);
+    return !cached;
 }
 
 

@@ -28,39 +28,11 @@
 #include <unistd.h>
 
 
-/* 1: the directory has no file of a store; 0: it has; -1: not readable */
-
-static int
-us_recovery_fresh(us_recovery_t *r)
-{
-    size_t            n;
-    us_dir_t          dir;
-    us_manifest_rc_t  rc;
-
-    rc = us_manifest_read(r->dirfd, &r->manifest, &r->error);
-
-    if (rc != US_MANIFEST_NONE
-        && (rc != US_MANIFEST_OK || us_manifest_begun(&r->manifest)))
-    {
-        return 0;
-    }
-
-    if (us_dir_read(r->dirfd, &dir, &r->error) == -1) {
-        return -1;
-    }
-
-    n = dir.nsegments + dir.nsnapshots;
-    us_dir_free(&dir);
-
-    return n == 0;
-}
-
-
 us_recovery_rc_t
 us_recovery_open(us_recovery_t *r, int dirfd, const us_ops_t *ops,
     us_recovery_apply_pt apply, void *data, const char *boot)
 {
-    size_t            i;
+    size_t            i, n;
     us_dir_t          dir;
     struct stat       st;
     char              name[US_DISK_NAME];
@@ -77,11 +49,21 @@ us_recovery_open(us_recovery_t *r, int dirfd, const us_ops_t *ops,
 
     /* nothing is written to a directory that holds no store */
 
-    switch (us_recovery_fresh(r)) {
-    case 1:
-        return US_RECOVERY_FRESH;
-    case -1:
-        return US_RECOVERY_FAILED;
+    rc = us_manifest_read(dirfd, &r->manifest, &r->error);
+
+    if (rc == US_MANIFEST_NONE
+        || (rc == US_MANIFEST_OK && !us_manifest_begun(&r->manifest)))
+    {
+        if (us_dir_read(dirfd, &dir, &r->error) == -1) {
+            return US_RECOVERY_FAILED;
+        }
+
+        n = dir.nsegments + dir.nsnapshots;
+        us_dir_free(&dir);
+
+        if (n == 0) {
+            return US_RECOVERY_FRESH;
+        }
     }
 
     /* a read-only file system has no such file, and no process removes any */
@@ -346,7 +328,7 @@ us_recovery_snapshot(us_recovery_t *r, us_read_t *end)
     us_segment_name(name, US_SEGMENT_SNAPSHOT, r->manifest.snapshot);
 
     *end = us_reader_open(&reader, r->dirfd, name, US_SEGMENT_SNAPSHOT,
-                          r->manifest.uuid, r->ops);
+                          r->manifest.uuid, r->ops, US_READ_CACHE);
 
     rc = us_recovery_segment(r, &reader, end);
 
@@ -388,11 +370,9 @@ us_recovery_next(us_recovery_t *r, us_reader_t *reader, const char *name,
 {
     us_read_t  end;
 
-    end = settle ? us_reader_open_uncached(reader, r->dirfd, name,
-                                           US_SEGMENT_JOURNAL,
-                                           r->manifest.uuid, r->ops)
-                 : us_reader_open(reader, r->dirfd, name, US_SEGMENT_JOURNAL,
-                                  r->manifest.uuid, r->ops);
+    end = us_reader_open(reader, r->dirfd, name, US_SEGMENT_JOURNAL,
+                         r->manifest.uuid, r->ops,
+                         settle ? US_READ_DISK : US_READ_CACHE);
 
     if (end != US_READ_BLOCK) {
         return end;
@@ -489,40 +469,6 @@ us_recovery_follow(us_recovery_t *r, us_reader_t *reader, uint64_t from)
 }
 
 
-/* cuts a segment at reader->offset; reader->error is the reason */
-
-static us_recovery_rc_t
-us_recovery_cut(us_recovery_t *r, const us_reader_t *reader)
-{
-    int      fd;
-    int64_t  size;
-
-    size = us_reader_size(reader);
-
-    fd = openat(r->dirfd, reader->name, O_WRONLY|O_NOFOLLOW|O_CLOEXEC);
-
-    if (size == -1 || fd == -1
-        || ftruncate(fd, (off_t) reader->offset) == -1 || fsync(fd) == -1)
-    {
-        us_disk_fail(&r->error, errno, "\"%s\" could not be cut to %" PRIu64
-                     " bytes", reader->name, reader->offset);
-
-        if (fd != -1) {
-            (void) close(fd);
-        }
-
-        return US_RECOVERY_FAILED;
-    }
-
-    (void) close(fd);
-
-    r->cut = size - reader->offset;
-    r->torn = reader->error;
-
-    return US_RECOVERY_OK;
-}
-
-
 /* whether more may have been answered than is there */
 
 static us_recovery_rc_t
@@ -590,7 +536,8 @@ us_recovery_answered(us_recovery_t *r)
 static us_recovery_rc_t
 us_recovery_end(us_recovery_t *r, us_reader_t *reader, us_read_t end)
 {
-    us_recovery_rc_t  rc;
+    int      fd;
+    int64_t  size;
 
     /*
      * The segment may have a bad place at reader->offset.  A kill loses nothing
@@ -609,11 +556,29 @@ us_recovery_end(us_recovery_t *r, us_reader_t *reader, us_read_t end)
         || (end == US_READ_FOOTER
             && us_recovery_goes_on(reader, &reader->error)))
     {
-        rc = us_recovery_cut(r, reader);
+        /* reader->error is the reason why it is cut there */
 
-        if (rc != US_RECOVERY_OK) {
-            return rc;
+        size = us_reader_size(reader);
+
+        fd = openat(r->dirfd, reader->name, O_WRONLY|O_NOFOLLOW|O_CLOEXEC);
+
+        if (size == -1 || fd == -1
+            || ftruncate(fd, (off_t) reader->offset) == -1 || fsync(fd) == -1)
+        {
+            us_disk_fail(&r->error, errno, "\"%s\" could not be cut to %" PRIu64
+                         " bytes", reader->name, reader->offset);
+
+            if (fd != -1) {
+                (void) close(fd);
+            }
+
+            return US_RECOVERY_FAILED;
         }
+
+        (void) close(fd);
+
+        r->cut = size - reader->offset;
+        r->torn = reader->error;
     }
 
     /* the next segment begins with the next operation */
@@ -623,25 +588,6 @@ us_recovery_end(us_recovery_t *r, us_reader_t *reader, us_read_t end)
     }
 
     return us_recovery_answered(r);
-}
-
-
-/*
- * The same for a reader, which changes nothing.  The block at the bad place may
- * have been completed since it was read: blocks are written in order.
- */
-
-static us_recovery_rc_t
-us_recovery_read(us_recovery_t *r, us_reader_t *reader)
-{
-    us_block_t  b;
-
-    if (us_reader_probe(reader, reader->offset, &b) == reader->offset) {
-        return US_RECOVERY_OK;
-    }
-
-    return us_recovery_follow(r, reader, reader->offset + 1)
-           ? US_RECOVERY_DAMAGED : US_RECOVERY_OK;
 }
 
 
@@ -659,6 +605,7 @@ us_recovery_journal(us_recovery_t *r, const us_dir_t *dir, int owner)
     unsigned          last;
     uint32_t          prev;
     us_read_t         end;
+    us_block_t        b;
     us_reader_t       reader;
     us_recovery_rc_t  rc;
 
@@ -714,9 +661,18 @@ us_recovery_journal(us_recovery_t *r, const us_dir_t *dir, int owner)
             rc = us_recovery_end(r, &reader, end);
 
         } else if (rc == US_RECOVERY_OK && last && r->whole
-                   && end == US_READ_BAD)
+                   && end == US_READ_BAD
+                   && us_reader_probe(&reader, reader.offset, &b)
+                      != reader.offset
+                   && us_recovery_follow(r, &reader, reader.offset + 1))
         {
-            rc = us_recovery_read(r, &reader);
+            /*
+             * The same for a reader, which changes nothing.  The block at the
+             * bad place may have been completed since it was read: blocks are
+             * written in order.
+             */
+
+            rc = US_RECOVERY_DAMAGED;
         }
 
         us_reader_close(&reader);

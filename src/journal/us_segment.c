@@ -342,18 +342,18 @@ us_reader_need(us_reader_t *r, uint64_t offset, size_t len, size_t *got)
 }
 
 
-static us_read_t
-us_reader_begin(us_reader_t *r, int dirfd, const char *name,
+us_read_t
+us_reader_open(us_reader_t *r, int dirfd, const char *name,
     us_segment_kind_t kind, const uint8_t *uuid, const us_ops_t *ops,
-    unsigned aligned, unsigned now)
+    us_read_from_t from)
 {
     size_t          got;
     const uint8_t  *p;
 
     memset(r, 0, sizeof(us_reader_t));
     r->ops = ops;
-    r->aligned = aligned;
-    r->now = now;
+    r->aligned = from == US_READ_DISK;
+    r->now = from == US_READ_NOW;
     snprintf(r->name, sizeof(r->name), "%s", name);
 
     r->fd = openat(dirfd, name, O_RDONLY|O_NOFOLLOW|O_CLOEXEC);
@@ -380,30 +380,6 @@ us_reader_begin(us_reader_t *r, int dirfd, const char *name,
     }
 
     return us_reader_head(r, p, kind, uuid);
-}
-
-
-us_read_t
-us_reader_open(us_reader_t *r, int dirfd, const char *name,
-    us_segment_kind_t kind, const uint8_t *uuid, const us_ops_t *ops)
-{
-    return us_reader_begin(r, dirfd, name, kind, uuid, ops, 0, 0);
-}
-
-
-us_read_t
-us_reader_open_uncached(us_reader_t *r, int dirfd, const char *name,
-    us_segment_kind_t kind, const uint8_t *uuid, const us_ops_t *ops)
-{
-    return us_reader_begin(r, dirfd, name, kind, uuid, ops, 1, 0);
-}
-
-
-us_read_t
-us_reader_open_now(us_reader_t *r, int dirfd, const char *name,
-    us_segment_kind_t kind, const uint8_t *uuid, const us_ops_t *ops)
-{
-    return us_reader_begin(r, dirfd, name, kind, uuid, ops, 0, 1);
 }
 
 

@@ -182,26 +182,25 @@ typedef struct {
 
 
 /*
+ * From where the bytes come.  US_READ_DISK: past the kernel's cache; r->uncached
+ * says whether the file system can do that.  US_READ_NOW: without waiting for
+ * the disk; US_READ_FAILED with EAGAIN, here or of us_reader_next(): the disk
+ * was asked for it, to be tried again.
+ */
+
+typedef enum {
+    US_READ_CACHE = 0,
+    US_READ_DISK,
+    US_READ_NOW
+} us_read_from_t;
+
+/*
  * uuid may be NULL: any store's.  US_READ_BLOCK: the header is good.  To be
  * closed whatever it returned.
  */
 us_read_t us_reader_open(us_reader_t *r, int dirfd, const char *name,
-    us_segment_kind_t kind, const uint8_t *uuid, const us_ops_t *ops);
-
-/*
- * The same, past the kernel's cache: r->uncached says whether the file system
- * can do that.
- */
-us_read_t us_reader_open_uncached(us_reader_t *r, int dirfd,
-    const char *name, us_segment_kind_t kind, const uint8_t *uuid,
-    const us_ops_t *ops);
-
-/*
- * The same without waiting for the disk.  US_READ_FAILED with EAGAIN, here or
- * of us_reader_next(): the disk was asked for it, to be tried again.
- */
-us_read_t us_reader_open_now(us_reader_t *r, int dirfd, const char *name,
-    us_segment_kind_t kind, const uint8_t *uuid, const us_ops_t *ops);
+    us_segment_kind_t kind, const uint8_t *uuid, const us_ops_t *ops,
+    us_read_from_t from);
 void us_reader_close(us_reader_t *r);
 
 /* US_READ_BLOCK: p is valid until the next call */

@@ -72,10 +72,10 @@ us_ship_file(us_ship_t *s, const char *name)
 
     us_reader_close(r);
 
-    if (us_reader_open_now(r, s->dirfd, name,
-                           name[0] == 's' ? US_SEGMENT_SNAPSHOT
-                                          : US_SEGMENT_JOURNAL,
-                           s->at.uuid, s->ops)
+    if (us_reader_open(r, s->dirfd, name,
+                       name[0] == 's' ? US_SEGMENT_SNAPSHOT
+                                      : US_SEGMENT_JOURNAL,
+                       s->at.uuid, s->ops, US_READ_NOW)
         != US_READ_BLOCK)
     {
         s->error = r->error;
@@ -356,27 +356,6 @@ us_ship_from(us_place_t *at, const us_manifest_t *m, uint64_t lsn)
 }
 
 
-/* whether the bytes of the next block will not change any more */
-
-static int
-us_ship_final(us_ship_t *s, const us_tail_t *tail)
-{
-    us_reader_t  *r;
-
-    r = &s->reader;
-
-    if (s->at.kind == US_SEGMENT_SNAPSHOT || r->offset < s->limit) {
-        return 1;
-    }
-
-    s->limit = s->at.tail.segment == tail->segment && tail->offset
-               ? tail->offset : UINT64_MAX;
-    r->buf_len = 0;
-
-    return r->offset < s->limit;
-}
-
-
 /* the next block, or footer; the reader stays before one that has to wait */
 
 static us_ship_rc_t
@@ -430,18 +409,6 @@ us_ship_block(us_ship_t *s, us_block_t *b, uint64_t durable,
 }
 
 
-static void
-us_ship_footer(us_ship_t *s, const uint8_t *p)
-{
-    memcpy(s->small, p, US_BLOCK_HEADER);
-    us_reader_close(&s->reader);
-    s->named = 0;
-
-    s->open = 0;
-    s->at.tail.offset = 0;
-}
-
-
 us_ship_rc_t
 us_ship_next(us_ship_t *s, const us_tail_t *tail, uint64_t durable,
     const uint8_t **p, size_t *len)
@@ -466,8 +433,16 @@ us_ship_next(us_ship_t *s, const us_tail_t *tail, uint64_t durable,
         return US_SHIP_OK;
     }
 
-    if (!us_ship_final(s, tail)) {
-        return us_ship_wait(s);
+    /* whether the bytes of the next block will not change any more */
+
+    if (s->at.kind == US_SEGMENT_JOURNAL && s->reader.offset >= s->limit) {
+        s->limit = s->at.tail.segment == tail->segment && tail->offset
+                   ? tail->offset : UINT64_MAX;
+        s->reader.buf_len = 0;
+
+        if (s->reader.offset >= s->limit) {
+            return us_ship_wait(s);
+        }
     }
 
     rc = us_ship_block(s, &b, durable, p, &end);
@@ -480,7 +455,11 @@ us_ship_next(us_ship_t *s, const us_tail_t *tail, uint64_t durable,
     s->sent += *len;
 
     if (end == US_READ_FOOTER) {
-        us_ship_footer(s, *p);
+        memcpy(s->small, *p, US_BLOCK_HEADER);
+        us_reader_close(&s->reader);
+        s->named = 0;
+        s->open = 0;
+        s->at.tail.offset = 0;
         *p = s->small;
     }
 

@@ -250,7 +250,7 @@ us_snapshot_end(us_snapshot_t *s)
 
 
 int
-us_snapshot_drop(int dirfd, const us_manifest_t *m, int temporary)
+us_snapshot_drop(int dirfd, const us_manifest_t *m)
 {
     int             lock, n;
     char            name[US_DISK_NAME];
@@ -287,10 +287,6 @@ us_snapshot_drop(int dirfd, const us_manifest_t *m, int temporary)
                 us_segment_name(name, US_SEGMENT_JOURNAL, dir.segments[i]);
                 n += (unlinkat(dirfd, name, 0) == 0);
             }
-        }
-
-        if (temporary) {
-            n += us_dir_clean(dirfd);
         }
 
         us_dir_free(&dir);

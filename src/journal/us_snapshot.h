@@ -58,11 +58,10 @@ void us_snapshot_end(us_snapshot_t *s);
 
 /*
  * Removes what the manifest's snapshot makes void: older snapshots, segments
- * that end at or below its LSN, temporary files if `temporary`.  Does nothing
- * while somebody reads the directory (file "readers").  Returns the number
- * of files removed.
+ * that end at or below its LSN.  Does nothing while somebody reads the directory
+ * (file "readers").  Returns the number of files removed.
  */
-int us_snapshot_drop(int dirfd, const us_manifest_t *m, int temporary);
+int us_snapshot_drop(int dirfd, const us_manifest_t *m);
 
 
 #endif /* _US_SNAPSHOT_H_INCLUDED_ */

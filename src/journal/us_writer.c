@@ -544,8 +544,8 @@ us_writer_check(us_writer_t *w, const us_tail_t *tail)
 
     us_segment_name(name, US_SEGMENT_JOURNAL, tail->segment);
 
-    got = us_reader_open_uncached(&r, w->dirfd, name, US_SEGMENT_JOURNAL,
-                                  w->mark.uuid, w->ops);
+    got = us_reader_open(&r, w->dirfd, name, US_SEGMENT_JOURNAL, w->mark.uuid,
+                         w->ops, US_READ_DISK);
 
     while (got == US_READ_BLOCK && r.offset < tail->offset) {
         got = us_reader_next(&r, &b, &p);

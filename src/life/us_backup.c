@@ -213,7 +213,8 @@ us_backup_files(us_backup_t *b, uint64_t target)
              */
 
             end = us_reader_open(&r, b->from, name, US_SEGMENT_JOURNAL,
-                                 b->manifest.uuid, &us_data_ops);
+                                 b->manifest.uuid, &us_data_ops,
+                                 US_READ_CACHE);
 
             while (end == US_READ_BLOCK && r.lsn < target) {
                 end = us_reader_next(&r, &block, &p);

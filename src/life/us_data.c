@@ -601,7 +601,7 @@ us_data_snapshot(us_store_t *s, int dirfd, us_data_wait_pt wait, void *data,
     }
 
     if (rc == 0) {
-        (void) us_snapshot_drop(dirfd, m, 0);
+        (void) us_snapshot_drop(dirfd, m);
     }
 
     *e = d.snapshot.error;

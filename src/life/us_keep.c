@@ -298,7 +298,7 @@ us_erased_look(us_life_t *l)
 
     /* somebody may have read the directory when the snapshot was taken */
 
-    (void) us_snapshot_drop(l->dirfd, &m, 0);
+    (void) us_snapshot_drop(l->dirfd, &m);
 
     if (us_dir_read(l->dirfd, &dir, &e) == -1) {
         return;
@@ -335,8 +335,8 @@ us_scrub_file(us_life_t *l, us_segment_kind_t kind, uint64_t lsn,
 
     us_segment_name(name, kind, lsn);
 
-    rc = us_reader_open_uncached(&r, l->dirfd, name, kind, NULL,
-                                 &us_data_ops);
+    rc = us_reader_open(&r, l->dirfd, name, kind, NULL, &us_data_ops,
+                        US_READ_DISK);
     since = 0;
     stop = 0;
 

@@ -442,7 +442,7 @@ take_snapshot(fake_journal_t *j)
     assert_int_equal(us_snapshot_finish(&snap, j->tail.lsn, &m), 0);
     us_snapshot_end(&snap);
 
-    us_snapshot_drop(j->dirfd, &m, 1);
+    us_snapshot_drop(j->dirfd, &m);
 }
 
 

@@ -549,7 +549,7 @@ test_follow(void **state)
     assert_int_equal(us_manifest_read(dirfd_, &m, NULL), US_MANIFEST_OK);
     assert_int_equal(us_snapshot_finish(&snap, j.tail.lsn, &m), 0);
     us_snapshot_end(&snap);
-    assert_int_equal(us_snapshot_drop(dirfd_, &m, 1), 0);
+    assert_int_equal(us_snapshot_drop(dirfd_, &m), 0);
 
     us_writer_close(&j.w);
 
@@ -560,7 +560,7 @@ test_follow(void **state)
     assert_memory_equal(&r.tail, &j.tail, sizeof(us_tail_t));
     us_recovery_close(&r);
 
-    assert_true(us_snapshot_drop(dirfd_, &m, 1) > 0);
+    assert_true(us_snapshot_drop(dirfd_, &m) > 0);
     assert_int_equal(fake_recover(&r, &s, dirfd_, 200, FAKE_BOOT, 1),
                      US_RECOVERY_OK);
     assert_int_equal(s.ops, j.at.ops);

@@ -310,7 +310,7 @@ test_flip(void **state)
     assert_int_equal(fake_recover(&r, &s, dirfd, 200, FAKE_BOOT, 1),
                      US_RECOVERY_OK);
     assert_int_equal(s.ops, j.at.ops);
-    assert_int_equal(us_snapshot_drop(dirfd, &m, 1), 1);
+    assert_int_equal(us_snapshot_drop(dirfd, &m), 1);
 
     assert_int_equal(us_dir_read(dirfd, &dir, NULL), 0);
     assert_int_equal(dir.nsegments, 3);
@@ -390,7 +390,8 @@ test_swap(void **state)
     us_segment_name(name, US_SEGMENT_JOURNAL, 0);
 
     assert_int_equal(us_reader_open(&reader, dirfd, name, US_SEGMENT_JOURNAL,
-                                    fake_uuid, &fake_ops), US_READ_BLOCK);
+                                    fake_uuid, &fake_ops, US_READ_CACHE),
+                     US_READ_BLOCK);
 
     for (n = 0; /* void */ ; n++) {
         i = reader.offset;

@@ -288,7 +288,7 @@ drop(fake_journal_t *j)
     us_manifest_t  m;
 
     assert_int_equal(us_manifest_read(j->dirfd, &m, NULL), US_MANIFEST_OK);
-    (void) us_snapshot_drop(j->dirfd, &m, 0);
+    (void) us_snapshot_drop(j->dirfd, &m);
 }
 
 
