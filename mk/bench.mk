@@ -128,7 +128,8 @@ $(B)/bench/simulate: bench/cluster/simulate.c $(B)/libus.a
 $(B)/bench/hash: bench/hash/hash.c $(B)/libus.a
 	$(call program,$(OPT))
 
-$(B)/bench/engine: bench/engine/engine.c $(B)/obj/cli/us_files.o $(B)/libus.a
+$(B)/bench/engine: bench/engine/engine.c $(B)/obj/cli/us_files.o \
+			$(B)/obj/cli/us_cli.o $(B)/libus.a
 	$(call program,$(OPT))
 
 # of one part each, some by hand: build/bench/codec, ...

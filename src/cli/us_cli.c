@@ -255,6 +255,23 @@ us_cli_count(const char *text, char **end)
 }
 
 
+us_str_t
+us_cli_line(us_str_t *text)
+{
+    us_str_t        line;
+    const uint8_t  *end;
+
+    end = memchr(text->data, '\n', text->len);
+    line.data = text->data;
+    line.len = end ? (size_t) (end - text->data) : text->len;
+
+    text->data += line.len + (end != NULL);
+    text->len -= line.len + (end != NULL);
+
+    return line;
+}
+
+
 int
 us_cli_output(void)
 {

@@ -133,6 +133,9 @@ int us_cli_set_name(const us_cli_option_t *o, void *value, const char *arg);
 size_t us_cli_size(const char *option, const char *text, size_t least);
 double us_cli_count(const char *text, char **end);
 
+/* the next line of a text, which goes on after it */
+us_str_t us_cli_line(us_str_t *text);
+
 /*
  * Reads a file, or standard input for "-", of at most max bytes.  *text is
  * freed by the caller; a zero follows it.  0, or US_CLI_USAGE after a message.

@@ -26,13 +26,7 @@
 #include <unistd.h>
 
 
-#define US_ASK_LINES  1000            /* of a batch */
-#define US_ASK_BYTES  (512 * 1024)
-
-
-typedef struct us_ask_s  us_ask_t;
-
-struct us_ask_s {
+typedef struct {
     const us_cli_command_t  *command;
     const char              *endpoint;
     const char              *only;    /* print URLs of this status; or NULL */
@@ -42,9 +36,6 @@ struct us_ask_s {
     us_store_set_t           members; /* the same, of a directory */
     char                     path[128];
 
-    /* a batch: 0, or an exit code after a message */
-    int                    (*batch)(us_ask_t *a);
-
     us_client_t              client;
     unsigned                 unsure;  /* lines that a lost try may have added */
     us_embed_t              *embed;
@@ -53,13 +44,9 @@ struct us_ask_s {
     us_norm_t               *norm;
     us_norm_ws_t            *ws;
 
-    us_files_t               files;
-    unsigned                 n;       /* lines of the batch */
-    size_t                   len;
-    uint8_t                  lines[US_ASK_BYTES + US_LINES_BUFFER + 1];
-
+    us_batch_t               batch;
     int                      code;    /* DONE, or REFUSED by some answer */
-};
+} us_ask_t;
 
 
 /* --new and --unseen: the status that is printed */
@@ -112,37 +99,20 @@ static const us_cli_option_t  us_seen_list[] = {
 };
 
 
-/* the next line of a text; text goes on after it */
-
-static us_str_t
-us_ask_next(us_str_t *text)
-{
-    us_str_t        line;
-    const uint8_t  *end;
-
-    end = memchr(text->data, '\n', text->len);
-    line.data = text->data;
-    line.len = end ? (size_t) (end - text->data) : text->len;
-
-    text->data += line.len + (end != NULL);
-    text->len -= line.len + (end != NULL);
-
-    return line;
-}
-
-
 static int
-us_ask_ids(us_ask_t *a)
+us_ask_ids(void *data, us_str_t text)
 {
+    us_ask_t *a = data;
+
     size_t             len;
     uint8_t            url[US_URL_MAX + 8];
-    us_str_t           text, line;
+    us_str_t           line;
     uint32_t           number;
     uint64_t           id, first;
     us_store_status_t  status;
 
-    for (text = (us_str_t) { a->len, a->lines }; text.len; /* void */ ) {
-        line = us_ask_next(&text);
+    while (text.len) {
+        line = us_cli_line(&text);
         id = strtoull((char *) line.data, NULL, 10);
         first = us_store_first_id(a->store);
         status = (id ^ first) <= US_LOCAL_MAX
@@ -338,23 +308,23 @@ us_ask_group(us_ask_t *a, us_store_item_t *items, const char **refused,
 
 
 static int
-us_ask_urls(us_ask_t *a)
+us_ask_urls(void *data, us_str_t text)
 {
+    us_ask_t *a = data;
+
     int               rc;
     unsigned          n;
-    us_str_t          text;
     us_canon_t        canon;
     const char       *refused[US_STORE_GROUP];
     us_verdict_t      verdict;
     us_store_item_t   items[US_STORE_GROUP];
     static uint8_t    urls[US_STORE_GROUP][US_URL_MAX];
 
-    text = (us_str_t) { a->len, a->lines };
     rc = US_CLI_DONE;
     n = 0;
 
     while (text.len && rc == US_CLI_DONE) {
-        verdict = us_normalize(a->norm, a->ws, us_ask_next(&text), NULL,
+        verdict = us_normalize(a->norm, a->ws, us_cli_line(&text), NULL,
                                &canon);
         refused[n] = NULL;
 
@@ -425,11 +395,9 @@ us_ask_rules(us_ask_t *a, const char *dir, us_str_t signature)
         return us_cli_failed(dir, "out of memory");
     }
 
-    fprintf(stderr, "urlstore: \"%s\" was normalized by %.*s, which this "
-            "version does not have\n", dir, (int) signature.len,
-            signature.data);
-
-    return US_CLI_USAGE;
+    return us_cli_fail("\"%s\" was normalized by %.*s, which this version "
+                       "does not have", dir, (int) signature.len,
+                       signature.data);
 }
 
 
@@ -509,7 +477,7 @@ us_ask_read(us_ask_t *a, const char *dir)
     int              code;
     us_store_conf_t  conf;
 
-    code = us_cli_data_read(&a->data, dir, a->batch == us_ask_ids);
+    code = us_cli_data_read(&a->data, dir, a->batch.send == us_ask_ids);
 
     if (code != US_CLI_DONE) {
         return code;
@@ -549,13 +517,13 @@ us_ask_post(us_ask_t *a, us_str_t asked)
     if (status != 200) {
 
         for (n = 0, rest = asked; rest.len; n++) {
-            (void) us_ask_next(&rest);
+            (void) us_cli_line(&rest);
         }
 
         if (status == 413 && n > 1) {
 
             for (half = n / 2, rest = asked; half; half--) {
-                (void) us_ask_next(&rest);
+                (void) us_cli_line(&rest);
             }
 
             asked.len -= rest.len;
@@ -565,12 +533,13 @@ us_ask_post(us_ask_t *a, us_str_t asked)
         }
 
         (void) fflush(stdout);
-        fprintf(stderr, "urlstore: %s\n", a->client.error);
+        (void) us_cli_fail("%s", a->client.error);
 
         if (a->client.unsure && a->command == &us_cli_add) {
-            fprintf(stderr, "urlstore: a try may have added some of %u lines "
-                    "that have no answer here, from \"%.*s\" on\n", n,
-                    (int) strcspn((char *) asked.data, "\r\n"), asked.data);
+            (void) us_cli_fail("a try may have added some of %u lines that "
+                               "have no answer here, from \"%.*s\" on", n,
+                               (int) strcspn((char *) asked.data, "\r\n"),
+                               asked.data);
         }
 
         return US_CLI_USAGE;
@@ -579,7 +548,7 @@ us_ask_post(us_ask_t *a, us_str_t asked)
     body = (us_str_t) { a->client.len, a->client.reply };
 
     while (body.len) {
-        us_ask_answer(a, us_ask_next(&asked), us_ask_next(&body));
+        us_ask_answer(a, us_cli_line(&asked), us_cli_line(&body));
     }
 
     return US_CLI_DONE;
@@ -587,22 +556,24 @@ us_ask_post(us_ask_t *a, us_str_t asked)
 
 
 static int
-us_ask_service(us_ask_t *a)
+us_ask_service(void *data, us_str_t text)
 {
+    us_ask_t *a = data;
+
     int  rc;
 
     if (us_client_key(&a->client) == -1) {
         return us_cli_failed(a->client.host, a->client.error);
     }
 
-    rc = us_ask_post(a, (us_str_t) { a->len, a->lines });
+    rc = us_ask_post(a, text);
 
     if (a->unsure) {
         (void) fflush(stdout);
-        fprintf(stderr, "urlstore: %s:%s%s%s: %u lines are \"seen\" after a "
-                "try whose answer was lost, which may have added them\n",
-                a->client.host, a->client.port, a->client.path, a->endpoint,
-                a->unsure);
+        (void) us_cli_fail("%s:%s%s%s: %u lines are \"seen\" after a try whose "
+                           "answer was lost, which may have added them",
+                           a->client.host, a->client.port, a->client.path,
+                           a->endpoint, a->unsure);
         a->unsure = 0;
     }
 
@@ -610,118 +581,23 @@ us_ask_service(us_ask_t *a)
 }
 
 
+/* of get: a line is an id */
+
 static int
-us_ask_id(us_str_t line)
+us_ask_id(void *data, us_str_t line)
 {
     size_t  i;
 
-    for (i = 0; i < line.len; i++) {
-        if (line.data[i] < '0' || line.data[i] > '9') {
-            return 0;
-        }
+    for (i = 0;
+         i < line.len && line.data[i] >= '0' && line.data[i] <= '9';
+         i++)
+    {
+        /* void */
     }
 
-    return i > 0 && i < 20;
-}
-
-
-static int
-us_ask_no_id(us_str_t line)
-{
-    fprintf(stderr, "urlstore: \"%.*s\" is not an id, a number of at most 19 "
-            "digits\n", line.len > 40 ? 40 : (int) line.len, line.data);
-
-    return US_CLI_USAGE;
-}
-
-
-static int
-us_ask_flush(void *data)
-{
-    us_ask_t *a = data;
-
-    int  rc;
-
-    rc = a->n ? a->batch(a) : US_CLI_DONE;
-
-    a->n = 0;
-    a->len = 0;
-    (void) fflush(stdout);
-
-    return rc ? rc : us_cli_output();
-}
-
-
-static int
-us_ask_lines(void *data, us_str_t *lines, size_t n)
-{
-    us_ask_t *a = data;
-
-    int       rc;
-    size_t    i;
-    us_str_t  line;
-
-    for (i = 0; i < n; i++) {
-        line = lines[i];
-        line.len -= (line.len && line.data[line.len - 1] == '\r');
-
-        if (line.len == 0) {
-            continue;
-        }
-
-        if (a->command == &us_cli_get && !us_ask_id(line)) {
-            return us_ask_no_id(line);
-        }
-
-        /* of a text that is no URL, its length is enough */
-
-        line.len = line.len > US_URL_MAX ? US_URL_MAX + 1 : line.len;
-
-        memcpy(a->lines + a->len, line.data, line.len);
-        a->len += line.len;
-        a->lines[a->len++] = '\n';
-
-        if (++a->n == US_ASK_LINES || a->len >= US_ASK_BYTES) {
-            rc = us_ask_flush(a);
-
-            if (rc != US_CLI_DONE) {
-                return rc;
-            }
-        }
-    }
-
-    return US_CLI_DONE;
-}
-
-
-/* get has ids as arguments, the others names of files */
-
-static int
-us_ask_run(us_ask_t *a, int n, char **args)
-{
-    int       i, rc;
-    us_str_t  id;
-
-    if (a->command == &us_cli_get && n) {
-        rc = US_CLI_DONE;
-
-        for (i = 0; i < n && rc == US_CLI_DONE; i++) {
-            id = us_str_of(args[i]);
-            rc = id.len ? us_ask_lines(a, &id, 1) : us_ask_no_id(id);
-        }
-
-        return rc ? rc : us_ask_flush(a);
-    }
-
-    a->files.take = us_ask_lines;
-    a->files.flush = us_ask_flush;
-    a->files.data = a;
-    a->files.progress = !isatty(1);
-    a->files.cut = 1;
-
-    rc = us_files_all(&a->files, n, args);
-
-    return rc ? rc : us_files_code(&a->files);
+    return i > 0 && i < 20 && i == line.len ? US_CLI_DONE
+           : us_cli_fail("\"%.*s\" is not an id, a number of at most 19 digits",
+                         line.len > 40 ? 40 : (int) line.len, line.data);
 }
 
 
@@ -730,6 +606,7 @@ us_ask_command(int argc, char **argv)
 {
     int          code, rc;
     char         error[US_EMBED_ERROR];
+    us_str_t     id;
     const char  *store, *name;
 
     static us_ask_t  a;
@@ -768,20 +645,34 @@ us_ask_command(int argc, char **argv)
     code = US_CLI_DONE;
 
     if (us_client_is(store)) {
-        a.batch = us_ask_service;
+        a.batch.send = us_ask_service;
 
         if (us_client_init(&a.client, store) == -1) {
             code = us_cli_fail("%s", a.client.error);
         }
 
     } else {
-        a.batch = a.command == &us_cli_get ? us_ask_ids : us_ask_urls;
+        a.batch.send = a.command == &us_cli_get ? us_ask_ids : us_ask_urls;
         code = a.command == &us_cli_add ? us_ask_own(&a, store)
                                         : us_ask_read(&a, store);
     }
 
-    if (code == US_CLI_DONE) {
-        code = us_ask_run(&a, argc - optind, argv + optind);
+    a.batch.data = &a;
+    a.batch.check = a.command == &us_cli_get ? us_ask_id : NULL;
+
+    if (code == US_CLI_DONE && a.command == &us_cli_get && optind < argc) {
+
+        /* get has ids as arguments, the others names of files */
+
+        for ( /* void */ ; optind < argc && code == US_CLI_DONE; optind++) {
+            id = us_str_of(argv[optind]);
+            code = id.len ? us_batch_add(&a.batch, id) : us_ask_id(NULL, id);
+        }
+
+        code = code ? code : us_batch_flush(&a.batch);
+
+    } else if (code == US_CLI_DONE) {
+        code = us_batch_files(&a.batch, argc - optind, argv + optind);
     }
 
     rc = US_CLI_DONE;

@@ -47,10 +47,8 @@ static const us_cli_option_t  us_backup_options[] = {
 static int
 us_dest_fail(const us_dest_t *t, const char *what)
 {
-    fprintf(stderr, "urlstore: \"%s\": %s%s%s\n", t->path, what,
-            errno ? ": " : "", errno ? strerror(errno) : "");
-
-    return US_CLI_USAGE;
+    return us_cli_fail("\"%s\": %s%s%s", t->path, what, errno ? ": " : "",
+                       errno ? strerror(errno) : "");
 }
 
 
@@ -249,7 +247,7 @@ us_dest_open(us_dest_t *t, const char *path, int from)
 static int
 us_backup_failed(const char *path, const us_backup_t *b)
 {
-    fprintf(stderr, "urlstore: \"%s\": %s\n", path, b->error.text);
+    (void) us_cli_failed(path, b->error.text);
 
     return b->damaged ? US_CLI_REFUSED : US_CLI_USAGE;
 }
@@ -268,26 +266,6 @@ us_backup_make(us_backup_t *b, const char *from, const char *to,
     *epoch = b->manifest.epoch;
 
     return finish(b) == 0 ? US_CLI_DONE : us_backup_failed(to, b);
-}
-
-
-/* gives the complete copy its name */
-
-static int
-us_dest_done(us_dest_t *t)
-{
-    if (renameat(t->parent, t->tmp, t->parent, t->name) == -1) {
-        return us_dest_fail(t, "the complete copy could not be renamed");
-    }
-
-    (void) close(t->dirfd);
-    t->dirfd = -1;
-
-    if (fsync(t->parent) == -1) {
-        return us_dest_fail(t, "fsync of its parent directory failed");
-    }
-
-    return US_CLI_DONE;
 }
 
 
@@ -335,31 +313,6 @@ us_backup_say(const char *done, const char *path, const us_backup_t *b,
 }
 
 
-/* removes a copy that was not completed */
-
-static void
-us_dest_close(us_dest_t *t)
-{
-    if (t->lock != -1 && t->dirfd != -1) {
-        (void) us_dir_remove(t->dirfd, NULL);
-        (void) unlinkat(t->dirfd, US_DIR_LOCK, 0);
-        (void) unlinkat(t->parent, t->tmp, AT_REMOVEDIR);
-    }
-
-    if (t->dirfd != -1) {
-        (void) close(t->dirfd);
-    }
-
-    if (t->lock != -1) {
-        (void) close(t->lock);
-    }
-
-    if (t->parent != -1) {
-        (void) close(t->parent);
-    }
-}
-
-
 static int
 us_backup_run(const char *from, const char *to, uint64_t rate,
     int (*finish)(us_backup_t *b), const char *done)
@@ -389,14 +342,46 @@ us_backup_run(const char *from, const char *to, uint64_t rate,
     }
 
     if (code == US_CLI_DONE) {
-        code = us_dest_done(&t);
+
+        /* the complete copy gets its name */
+
+        if (renameat(t.parent, t.tmp, t.parent, t.name) == -1) {
+            code = us_dest_fail(&t, "the complete copy could not be renamed");
+
+        } else {
+            (void) close(t.dirfd);
+            t.dirfd = -1;
+
+            if (fsync(t.parent) == -1) {
+                code = us_dest_fail(&t, "fsync of its parent directory failed");
+            }
+        }
     }
 
     if (code == US_CLI_DONE) {
         us_backup_say(done, to, &b, epoch);
     }
 
-    us_dest_close(&t);
+    /* a copy that was not completed is removed */
+
+    if (t.lock != -1 && t.dirfd != -1) {
+        (void) us_dir_remove(t.dirfd, NULL);
+        (void) unlinkat(t.dirfd, US_DIR_LOCK, 0);
+        (void) unlinkat(t.parent, t.tmp, AT_REMOVEDIR);
+    }
+
+    if (t.dirfd != -1) {
+        (void) close(t.dirfd);
+    }
+
+    if (t.lock != -1) {
+        (void) close(t.lock);
+    }
+
+    if (t.parent != -1) {
+        (void) close(t.parent);
+    }
+
     us_cli_data_close(&d);
 
     return code;

@@ -26,42 +26,13 @@ us_cli_data_lock(void *data)
 }
 
 
-/* a folder that has one store in it is easily taken for that store */
-
-static int
-us_cli_data_below(us_cli_data_t *d)
+int
+us_cli_data_open(us_cli_data_t *d, const char *path)
 {
     int     code;
     char    text[PATH_MAX];
     glob_t  found;
 
-    code = US_CLI_DONE;
-
-    if (faccessat(d->dirfd, US_MANIFEST_NAME, F_OK, 0) == 0
-        || (size_t) snprintf(text, sizeof(text), "%s/*/" US_MANIFEST_NAME,
-                             d->path) >= sizeof(text)
-        || glob(text, GLOB_NOSORT, NULL, &found) != 0)
-    {
-        return code;
-    }
-
-    if (found.gl_pathc == 1) {
-        snprintf(text, sizeof(text), "there is no store in it; did you mean "
-                 "\"%.*s\"?", (int) (strlen(found.gl_pathv[0])
-                 - sizeof("/" US_MANIFEST_NAME) + 1), found.gl_pathv[0]);
-        code = us_cli_failed(d->path, text);
-        (void) close(d->dirfd);
-    }
-
-    globfree(&found);
-
-    return code;
-}
-
-
-int
-us_cli_data_open(us_cli_data_t *d, const char *path)
-{
     memset(d, 0, sizeof(us_cli_data_t));
 
     d->path = path;
@@ -72,8 +43,28 @@ us_cli_data_open(us_cli_data_t *d, const char *path)
         return us_cli_failed(path, strerror(errno));
     }
 
-    if (us_cli_data_below(d) != US_CLI_DONE) {
-        return US_CLI_USAGE;
+    /* a folder that has one store in it is easily taken for that store */
+
+    if (faccessat(d->dirfd, US_MANIFEST_NAME, F_OK, 0) == -1
+        && (size_t) snprintf(text, sizeof(text), "%s/*/" US_MANIFEST_NAME,
+                             path) < sizeof(text)
+        && glob(text, GLOB_NOSORT, NULL, &found) == 0)
+    {
+        code = US_CLI_DONE;
+
+        if (found.gl_pathc == 1) {
+            snprintf(text, sizeof(text), "there is no store in it; did you "
+                     "mean \"%.*s\"?", (int) (strlen(found.gl_pathv[0])
+                     - sizeof("/" US_MANIFEST_NAME) + 1), found.gl_pathv[0]);
+            code = us_cli_failed(path, text);
+            (void) close(d->dirfd);
+        }
+
+        globfree(&found);
+
+        if (code != US_CLI_DONE) {
+            return code;
+        }
     }
 
     us_manifest_boot(d->boot);
@@ -183,35 +174,6 @@ us_cli_data_close(us_cli_data_t *d)
 }
 
 
-/* three quarters of the memory, of which only what is used counts */
-
-static int
-us_cli_data_format(us_cli_data_t *d, const us_store_conf_t *conf)
-{
-    us_store_lock_t  lock = { us_cli_data_lock, us_cli_data_lock, NULL };
-
-    d->size = (size_t) us_process_memory("") / 4 * 3;
-
-    d->mem = mmap(NULL, d->size, PROT_READ|PROT_WRITE,
-                  MAP_PRIVATE|MAP_ANONYMOUS|MAP_NORESERVE, -1, 0);
-
-    if (d->mem == MAP_FAILED) {
-        d->mem = NULL;
-        return us_cli_fail("no memory: %s", strerror(errno));
-    }
-
-    if (us_store_format(d->mem, d->size, conf) == 0) {
-        d->store = us_store_open(d->mem, &lock);
-    }
-
-    if (d->store == NULL) {
-        return us_cli_fail("no memory for a store");
-    }
-
-    return US_CLI_DONE;
-}
-
-
 static int
 us_cli_data_apply(void *data, const uint8_t *p, size_t len)
 {
@@ -224,10 +186,10 @@ us_cli_data_apply(void *data, const uint8_t *p, size_t len)
 int
 us_cli_data_load(us_cli_data_t *d, int lookup)
 {
-    int              code;
     us_recovery_t   *r;
     us_data_text_t   text;
     us_store_conf_t  conf;
+    us_store_lock_t  lock = { us_cli_data_lock, us_cli_data_lock, NULL };
 
     r = &d->recovery;
 
@@ -251,31 +213,36 @@ us_cli_data_load(us_cli_data_t *d, int lookup)
 
     conf.lookup = lookup;
 
-    /*
-     * An older version journaled added marks whose names it did not write to
-     * the manifest. To read such a directory, all marks are declared, by a name
-     * that no set has.
-     */
+    /* three quarters of the memory, of which only what is used counts */
 
-    while (lookup && conf.nmarks < US_STORE_MARKS) {
-        conf.marks[conf.nmarks++] = us_string("!");
+    d->size = (size_t) us_process_memory("") / 4 * 3;
+
+    d->mem = mmap(NULL, d->size, PROT_READ|PROT_WRITE,
+                  MAP_PRIVATE|MAP_ANONYMOUS|MAP_NORESERVE, -1, 0);
+
+    if (d->mem == MAP_FAILED) {
+        d->mem = NULL;
+        return us_cli_fail("no memory: %s", strerror(errno));
     }
 
-    code = us_cli_data_format(d, &conf);
-
-    if (code == US_CLI_DONE) {
-        r->whole = 1;
-        d->rc = us_recovery_run(r, 0);
-
-        if (r->instead.text[0]) {
-            fprintf(stderr, "urlstore: \"%s\": %s\n", d->path,
-                    r->instead.text);
-        }
-
-        (void) us_store_set_lsn(d->store, r->lsn);
+    if (us_store_format(d->mem, d->size, &conf) == 0) {
+        d->store = us_store_open(d->mem, &lock);
     }
 
-    return code;
+    if (d->store == NULL) {
+        return us_cli_fail("no memory for a store");
+    }
+
+    r->whole = 1;
+    d->rc = us_recovery_run(r, 0);
+
+    if (r->instead.text[0]) {
+        (void) us_cli_failed(d->path, r->instead.text);
+    }
+
+    (void) us_store_set_lsn(d->store, r->lsn);
+
+    return US_CLI_DONE;
 }
 
 

@@ -49,6 +49,13 @@
 static volatile sig_atomic_t  us_dedup_stop;
 
 
+static void
+us_dedup_signal(int signo)
+{
+    us_dedup_stop = 1;
+}
+
+
 /*
  * The files of a directory as they are finished.
  *
@@ -107,7 +114,7 @@ us_follow_open(const char *dir)
 
     f = calloc(1, sizeof(us_follow_t));
     if (f == NULL) {
-        fprintf(stderr, "urlstore: out of memory\n");
+        (void) us_cli_fail("out of memory");
         return NULL;
     }
 
@@ -120,8 +127,7 @@ us_follow_open(const char *dir)
         || inotify_add_watch(f->fd, dir, IN_CLOSE_WRITE|IN_MOVED_TO|IN_ONLYDIR)
            == -1)
     {
-        fprintf(stderr, "urlstore: cannot follow %s: %s\n", dir,
-                strerror(errno));
+        (void) us_cli_fail("cannot follow %s: %s", dir, strerror(errno));
         us_follow_close(f);
         return NULL;
     }
@@ -155,27 +161,6 @@ us_follow_path(us_follow_t *f, const char *name, struct stat *st)
 }
 
 
-/* 1 if this version of the file in f->path has not been given out */
-
-static int
-us_follow_fresh(us_follow_t *f, const char *name, const struct stat *st)
-{
-    int       n;
-    char      text[NAME_MAX + 128];
-    uint8_t   fresh;
-    us_str_t  key;
-
-    n = snprintf(text, sizeof(text), "%ju %jd %jd.%09ld %s",
-                 (uintmax_t) st->st_ino, (intmax_t) st->st_size,
-                 (intmax_t) st->st_mtim.tv_sec, st->st_mtim.tv_nsec, name);
-
-    key.data = (uint8_t *) text;
-    key.len = n;
-
-    return us_lineset_add(f->known, &key, 1, &fresh) == 1 && fresh;
-}
-
-
 /*
  * queues a file unless this version of it was queued; drops it if the queue is
  * full
@@ -184,14 +169,22 @@ us_follow_fresh(us_follow_t *f, const char *name, const struct stat *st)
 static void
 us_follow_push(us_follow_t *f, const char *name, const struct stat *st)
 {
-    char  *copy;
+    char     *copy, text[NAME_MAX + 128];
+    uint8_t   fresh;
+    us_str_t  key;
 
     if (f->to == US_FOLLOW_QUEUE) {
         f->scan = 1;
         return;
     }
 
-    if (us_follow_fresh(f, name, st)) {
+    key.data = (uint8_t *) text;
+    key.len = snprintf(text, sizeof(text), "%ju %jd %jd.%09ld %s",
+                       (uintmax_t) st->st_ino, (intmax_t) st->st_size,
+                       (intmax_t) st->st_mtim.tv_sec, st->st_mtim.tv_nsec,
+                       name);
+
+    if (us_lineset_add(f->known, &key, 1, &fresh) == 1 && fresh) {
         copy = strdup(name);
 
         if (copy) {
@@ -219,8 +212,7 @@ us_follow_scan(us_follow_t *f)
 
     d = opendir(f->dir);
     if (d == NULL) {
-        fprintf(stderr, "urlstore: cannot read %s: %s\n", f->dir,
-                strerror(errno));
+        (void) us_cli_fail("cannot read %s: %s", f->dir, strerror(errno));
         return -1;
     }
 
@@ -294,63 +286,59 @@ us_follow_events(us_follow_t *f)
 }
 
 
-/*
- * The path of the next finished file, valid until the next call; waits for
- * one.  NULL: *stop was set by a signal, or, after a message, an error
- * (*failed is 1 then).
- */
+/* reads the files as they are finished, until a signal comes; an exit code */
 
-static const char *
-us_follow_next(us_follow_t *f, const volatile sig_atomic_t *stop, int *failed)
+static int
+us_follow_run(const char *dir, us_files_t *files)
 {
-    int             found;
-    char           *name;
-    struct stat     st;
-    struct pollfd   p;
+    int               rc, found;
+    char             *name;
+    us_follow_t      *f;
+    struct stat       st;
+    struct pollfd     p;
+    struct sigaction  sa;
 
-    *failed = 0;
+    memset(&sa, 0, sizeof(struct sigaction));
+    sa.sa_handler = us_dedup_signal;
+    (void) sigaction(SIGINT, &sa, NULL);
+    (void) sigaction(SIGTERM, &sa, NULL);
 
-    while (!*stop) {
+    f = us_follow_open(dir);
+    if (f == NULL) {
+        return US_CLI_USAGE;
+    }
 
-        while (f->from < f->to) {
+    rc = US_CLI_DONE;
+
+    while (rc == US_CLI_DONE && !us_dedup_stop) {
+
+        if (f->from < f->to) {
             name = f->queue[f->from++];
             found = us_follow_path(f, name, &st) == 0;
             free(name);
 
-            if (found) {
-                return f->path;
-            }
+            rc = found ? us_files_one(files, f->path) : US_CLI_DONE;
+            continue;
         }
 
         f->from = 0;
         f->to = 0;
 
-        if (us_follow_events(f) == -1) {
-            *failed = 1;
-            return NULL;
+        if (us_follow_events(f) == -1
+            || (f->to == 0 && f->scan && us_follow_scan(f) == -1))
+        {
+            rc = US_CLI_USAGE;
+
+        } else if (f->to == 0) {
+            p.fd = f->fd;
+            p.events = POLLIN;
+            (void) poll(&p, 1, f->scan ? 500 : 60000);
         }
-
-        if (f->to) {
-            continue;
-        }
-
-        if (f->scan) {
-            if (us_follow_scan(f) == -1) {
-                *failed = 1;
-                return NULL;
-            }
-
-            if (f->to) {
-                continue;
-            }
-        }
-
-        p.fd = f->fd;
-        p.events = POLLIN;
-        (void) poll(&p, 1, f->scan ? 500 : 60000);
     }
 
-    return NULL;
+    us_follow_close(f);
+
+    return rc;
 }
 
 
@@ -445,34 +433,6 @@ us_dedup_print_url(us_dedup_t *d, const us_store_item_t *item, uint64_t number)
     line.len = us_store_item_url(item, url);
 
     return us_dedup_print(d, line, number);
-}
-
-
-/* done == n: 0; else prints that memory had room for `done` of n lines */
-
-static int
-us_dedup_taken(us_dedup_t *d, size_t done, size_t n)
-{
-    d->lines += done;
-
-    if (done == n) {
-        return 0;
-    }
-
-    if (errno != ENOSPC) {
-        return us_cli_fail("out of memory after %llu lines",
-                           (unsigned long long) d->lines);
-    }
-
-    (void) us_dedup_flush(d);
-
-    fprintf(stderr, "urlstore: %llu MB of memory are full after %llu lines, "
-            "%llu of them different; the rest was not read: give more "
-            "with --memory, or use --filter\n",
-            (unsigned long long) d->memory >> 20,
-            (unsigned long long) d->lines, (unsigned long long) d->fresh);
-
-    return US_CLI_USAGE;
 }
 
 
@@ -588,7 +548,25 @@ us_dedup_take(void *data, us_str_t *lines, size_t n)
         d->fresh += answers[i];
     }
 
-    return us_dedup_taken(d, done, m);
+    d->lines += done;
+
+    if (done == m) {
+        return US_CLI_DONE;
+    }
+
+    if (errno != ENOSPC) {
+        return us_cli_fail("out of memory after %llu lines",
+                           (unsigned long long) d->lines);
+    }
+
+    (void) us_dedup_flush(d);
+
+    return us_cli_fail("%llu MB of memory are full after %llu lines, %llu of "
+                       "them different; the rest was not read: give more with "
+                       "--memory, or use --filter",
+                       (unsigned long long) d->memory >> 20,
+                       (unsigned long long) d->lines,
+                       (unsigned long long) d->fresh);
 }
 
 
@@ -690,20 +668,10 @@ us_dedup_free(us_dedup_t *d)
         (void) munmap(d->text, US_DEDUP_TEXT);
     }
 
-    if (d->ws) {
-        us_norm_ws_destroy(d->ws);
-    }
-
+    us_norm_ws_destroy(d->ws);
     us_norm_destroy(d->norm);
     us_files_free(&d->files);
     free(d->out);
-}
-
-
-static void
-us_dedup_signal(int signo)
-{
-    us_dedup_stop = 1;
 }
 
 
@@ -769,28 +737,6 @@ static const us_cli_option_t  us_dedup_list[] = {
 };
 
 
-static int
-us_dedup_options(us_dedup_t *d, int argc, char **argv)
-{
-    d->profile = -1;
-
-    if (us_cli_options(&us_cli_dedup, argc, argv, d, 0, -1) != US_CLI_DONE) {
-        return US_CLI_USAGE;
-    }
-
-    if (d->count && (d->ids || d->plan.size)) {
-        return us_cli_fail("--count does not go with --ids or --filter");
-    }
-
-    if (d->ids && d->plan.size) {
-        return us_cli_fail("--ids does not go with --filter");
-    }
-
-    return d->follow && optind < argc
-           ? us_cli_fail("files do not go with --follow") : US_CLI_DONE;
-}
-
-
 /* the sets choose their next size by the share that was read */
 
 static void
@@ -804,39 +750,6 @@ us_dedup_progress(void *data, double share)
     } else if (d->urls) {
         us_urlset_progress(d->urls, share);
     }
-}
-
-
-static int
-us_dedup_follow(us_dedup_t *d)
-{
-    int                failed, rc;
-    const char        *name;
-    us_follow_t       *f;
-    struct sigaction   sa;
-
-    memset(&sa, 0, sizeof(struct sigaction));
-    sa.sa_handler = us_dedup_signal;
-    (void) sigaction(SIGINT, &sa, NULL);
-    (void) sigaction(SIGTERM, &sa, NULL);
-
-    f = us_follow_open(d->follow);
-    if (f == NULL) {
-        return US_CLI_USAGE;
-    }
-
-    rc = 0;
-    failed = 0;
-
-    while (rc == 0
-           && (name = us_follow_next(f, &us_dedup_stop, &failed)) != NULL)
-    {
-        rc = us_files_one(&d->files, name);
-    }
-
-    us_follow_close(f);
-
-    return rc ? rc : failed ? US_CLI_USAGE : 0;
 }
 
 
@@ -877,9 +790,22 @@ us_dedup_run(int argc, char **argv)
     us_filter_info_t  info;
 
     memset(&d, 0, sizeof(us_dedup_t));
+    d.profile = -1;
 
-    if (us_dedup_options(&d, argc, argv) != 0) {
+    if (us_cli_options(&us_cli_dedup, argc, argv, &d, 0, -1) != US_CLI_DONE) {
         return US_CLI_USAGE;
+    }
+
+    if (d.count && (d.ids || d.plan.size)) {
+        return us_cli_fail("--count does not go with --ids or --filter");
+    }
+
+    if (d.ids && d.plan.size) {
+        return us_cli_fail("--ids does not go with --filter");
+    }
+
+    if (d.follow && optind < argc) {
+        return us_cli_fail("files do not go with --follow");
     }
 
     d.files.take = us_dedup_take;
@@ -894,7 +820,7 @@ us_dedup_run(int argc, char **argv)
         return US_CLI_USAGE;
     }
 
-    rc = d.follow ? us_dedup_follow(&d)
+    rc = d.follow ? us_follow_run(d.follow, &d.files)
                   : us_files_run(&d.files, argc - optind, argv + optind);
 
     if (rc == 0 && d.count) {

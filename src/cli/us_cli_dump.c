@@ -468,23 +468,12 @@ us_dump_out(void *data, us_str_t s)
 
 
 static int
-us_dump_time(us_store_t *s, uint64_t id)
-{
-    uint64_t  claimed;
-
-    claimed = us_store_claimed(s, id);
-
-    return claimed ? printf("\t%" PRIu64, claimed) : printf("\t-");
-}
-
-
-static int
 us_dump_ids(us_cli_data_t *d, us_dump_options_t *o, us_sort_t *sort)
 {
     int                rc;
     uint8_t            buf[US_URL_MAX + 8];
     us_str_t           url;
-    uint64_t           id, next, first;
+    uint64_t           id, next, first, claimed;
     us_store_status_t  status;
 
     next = us_store_next_id(d->store);
@@ -502,10 +491,17 @@ us_dump_ids(us_cli_data_t *d, us_dump_options_t *o, us_sort_t *sort)
             rc = us_sort_add(sort, url);
 
         } else if (status == US_OK) {
-            rc = printf("%" PRIu64 "\t%.*s", first + id, (int) url.len, buf)
-                 < 0
-                 || (o->times && us_dump_time(d->store, id) < 0)
-                 || putchar('\n') == EOF;
+            (void) printf("%" PRIu64 "\t%.*s", first + id, (int) url.len, buf);
+            claimed = o->times ? us_store_claimed(d->store, id) : 0;
+
+            if (claimed) {
+                (void) printf("\t%" PRIu64, claimed);
+
+            } else if (o->times) {
+                (void) printf("\t-");
+            }
+
+            rc = putchar('\n') == EOF || ferror(stdout);
 
         } else if (status == US_DELETED) {
             rc = printf("%" PRIu64 "\t-%s\n", first + id,
@@ -755,35 +751,6 @@ us_dump_service(const us_dump_options_t *o, const char *url)
 }
 
 
-/* what is missing at the end; an exit code */
-
-static int
-us_dump_damage(const us_cli_data_t *d)
-{
-    uint64_t  answered;
-
-    if (d->rc == US_RECOVERY_FRESH) {
-        return us_cli_data_none(d);
-    }
-
-    if (d->rc != US_RECOVERY_OK) {
-        (void) us_cli_failed(d->path, d->recovery.error.text);
-        return US_CLI_REFUSED;
-    }
-
-    answered = us_cli_data_answered(d);
-
-    if (answered > d->recovery.lsn) {
-        fprintf(stderr, "urlstore: \"%s\": LSN %" PRIu64 " was "
-                "answered, the journal ends at %" PRIu64 "\n", d->path,
-                answered, d->recovery.lsn);
-        return US_CLI_REFUSED;
-    }
-
-    return US_CLI_DONE;
-}
-
-
 static int
 us_dump_run(int argc, char **argv)
 {
@@ -842,8 +809,20 @@ us_dump_run(int argc, char **argv)
         }
     }
 
-    if (code == US_CLI_DONE) {
-        code = us_dump_damage(&d);
+    if (code == US_CLI_DONE && d.rc == US_RECOVERY_FRESH) {
+        code = us_cli_data_none(&d);
+
+    } else if (code == US_CLI_DONE && d.rc != US_RECOVERY_OK) {
+        (void) us_cli_failed(d.path, d.recovery.error.text);
+        code = US_CLI_REFUSED;
+
+    } else if (code == US_CLI_DONE
+               && us_cli_data_answered(&d) > d.recovery.lsn)
+    {
+        (void) us_cli_fail("\"%s\": LSN %" PRIu64 " was answered, the journal "
+                           "ends at %" PRIu64, d.path,
+                           us_cli_data_answered(&d), d.recovery.lsn);
+        code = US_CLI_REFUSED;
     }
 
     us_cli_data_close(&d);

@@ -21,6 +21,7 @@
 #include "../journal/us_dir.h"
 #include "../life/us_embed.h"
 #include "../store/us_shard.h"
+#include "../us_text.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -28,11 +29,11 @@
 #include <unistd.h>
 
 
-#define US_ERASE_LINES  1000          /* of a batch */
-#define US_ERASE_BYTES  (512 * 1024)
-
 /* shards of a cluster, see src/cluster/us_map.h */
 #define US_ERASE_PARTS  4096
+
+/* of an id, in a line */
+#define US_ERASE_DIGITS  19
 
 
 /* of an erasure: the shard is -1 if it is no router's */
@@ -43,9 +44,7 @@ typedef struct {
 } us_erase_part_t;
 
 
-typedef struct us_erasing_s  us_erasing_t;
-
-struct us_erasing_s {
+typedef struct {
     const char      *site;
     const char      *reason;          /* or NULL: none */
     const char      *lift;            /* a number or a name, or NULL */
@@ -64,11 +63,8 @@ struct us_erasing_s {
     uint64_t         number;          /* 0: not begun */
     int              code;            /* DONE, or REFUSED by some answer */
 
-    us_files_t       files;
-    unsigned         n;               /* lines of the batch */
-    size_t           len;
-    uint8_t          lines[US_ERASE_BYTES + US_LINES_BUFFER + 1];
-};
+    us_batch_t       batch;
+} us_erasing_t;
 
 
 static int
@@ -139,54 +135,44 @@ us_erase_encode(char *p, const char *text)
 }
 
 
-/* a part of the erasure, unless it is known; they are sorted */
-
-static void
-us_erase_part(us_erasing_t *e, int64_t shard, uint64_t number)
-{
-    size_t            i;
-    us_erase_part_t  *p;
-
-    for (i = e->nparts; i; i--) {
-        p = &e->parts[i - 1];
-
-        if (p->shard == shard && p->number == number) {
-            return;
-        }
-
-        if (p->shard < shard || (p->shard == shard && p->number < number)) {
-            break;
-        }
-    }
-
-    if (e->nparts < US_ERASE_PARTS) {
-        p = &e->parts[i];
-        memmove(p + 1, p, (e->nparts++ - i) * sizeof(us_erase_part_t));
-        *p = (us_erase_part_t) { shard, number };
-    }
-}
-
-
-/* a number, or SHARD.NUMBER with "_" between; "-": there is none */
+/*
+ * The parts of a name, unless they are known; they are sorted.  A name is a
+ * number, or SHARD.NUMBER with "_" between; "-": there is none.
+ */
 
 static void
 us_erase_name(us_erasing_t *e, const char *p)
 {
-    char      *end;
-    int64_t    shard;
-    uint64_t   number;
+    char             *end;
+    size_t            i;
+    us_erase_part_t   part, *at;
 
     for ( ;; ) {
-        shard = -1;
-        number = strtoull(p, &end, 10);
+        part.shard = -1;
+        part.number = strtoull(p, &end, 10);
 
         if (*end == '.') {
-            shard = (int64_t) number;
-            number = strtoull(end + 1, &end, 10);
+            part.shard = (int64_t) part.number;
+            part.number = strtoull(end + 1, &end, 10);
         }
 
-        if (number) {
-            us_erase_part(e, shard, number);
+        for (i = e->nparts; i; i--) {
+            at = &e->parts[i - 1];
+
+            if (at->shard < part.shard
+                || (at->shard == part.shard && at->number <= part.number))
+            {
+                break;
+            }
+        }
+
+        if (part.number && e->nparts < US_ERASE_PARTS
+            && (i == 0 || e->parts[i - 1].shard != part.shard
+                || e->parts[i - 1].number != part.number))
+        {
+            at = &e->parts[i];
+            memmove(at + 1, at, (e->nparts++ - i) * sizeof(us_erase_part_t));
+            *at = part;
         }
 
         if (*end != '_') {
@@ -195,25 +181,6 @@ us_erase_name(us_erasing_t *e, const char *p)
 
         p = end + 1;
     }
-}
-
-
-static void
-us_erase_show_name(us_erasing_t *e)
-{
-    size_t  i;
-
-    for (i = 0; i < e->nparts; i++) {
-        (void) fputs(i ? "_" : "# erasure=", stdout);
-
-        if (e->parts[i].shard != -1) {
-            printf("%" PRId64 ".", e->parts[i].shard);
-        }
-
-        printf("%" PRIu64, e->parts[i].number);
-    }
-
-    (void) fputs(e->nparts ? "\n" : "", stdout);
 }
 
 
@@ -287,17 +254,13 @@ static void
 us_erase_print(us_erasing_t *e)
 {
     us_str_t        line, text;
-    const uint8_t  *end, *tab;
+    const uint8_t  *tab;
 
     text = (us_str_t) { e->client.len, e->client.reply };
     e->shown = 0;
 
     while (text.len) {
-        end = memchr(text.data, '\n', text.len);
-        line.data = text.data;
-        line.len = end ? (size_t) (end - text.data) : text.len;
-        text.data += line.len + (end != NULL);
-        text.len -= line.len + (end != NULL);
+        line = us_cli_line(&text);
 
         if (line.len && *line.data == '#') {
             us_erase_about(e, &line);
@@ -320,13 +283,16 @@ us_erase_print(us_erasing_t *e)
 }
 
 
+/* a batch of lines */
+
 static int
-us_erase_post(us_erasing_t *e)
+us_erase_post(void *data, us_str_t text)
 {
+    us_erasing_t *e = data;
+
     int  status;
 
-    status = us_client_post(&e->client, e->endpoint,
-                            (us_str_t) { e->len, e->lines });
+    status = us_client_post(&e->client, e->endpoint, text);
 
     if (status != 200 && status != 202) {
         return us_cli_fail("%s", e->client.error);
@@ -361,23 +327,6 @@ us_erase_once(us_erasing_t *e, const char *method)
 }
 
 
-/* the pages of a list, up to one that has none */
-
-static int
-us_erase_pages(us_erasing_t *e)
-{
-    int  rc;
-
-    (void) strcpy(e->endpoint, "/erase?summary=1");
-
-    do {
-        rc = us_erase_once(e, "GET");
-    } while (rc == US_CLI_DONE && e->shown);
-
-    return rc;
-}
-
-
 /* --- a directory ---------------------------------------------------------- */
 
 static int
@@ -398,36 +347,17 @@ us_erase_begin(us_erasing_t *e, us_erasure_kind_t kind)
 }
 
 
-/* the id of a line of digits, as the store has it; 0: it is none */
+/* erases the URL or the id of each line, and prints what it was answered */
 
 static int
-us_erase_id(us_erasing_t *e, us_str_t line, uint64_t *id)
+us_erase_own(void *data, us_str_t text)
 {
-    size_t    i;
-    uint64_t  n;
+    us_erasing_t *e = data;
 
-    for (i = 0, n = 0; i < line.len && i < 19; i++) {
-        if (line.data[i] < '0' || line.data[i] > '9') {
-            return 0;
-        }
-
-        n = n * 10 + (line.data[i] - '0');
-    }
-
-    *id = n - us_store_first_id(us_embed_store(e->embed));
-
-    return i > 0 && i == line.len;
-}
-
-
-/* erases the URL or the id of a line, and prints what it was answered */
-
-static int
-us_erase_line(us_erasing_t *e, us_str_t line)
-{
-    size_t              len;
+    size_t              i, len;
     uint8_t             url[US_URL_MAX + 8];
     uint64_t            id;
+    us_str_t            line;
     us_canon_t          canon;
     us_store_t         *s;
     us_verdict_t        verdict;
@@ -435,66 +365,74 @@ us_erase_line(us_erasing_t *e, us_str_t line)
     us_store_status_t   status;
 
     s = us_embed_store(e->embed);
-    verdict = US_URL_OK;
-    status = US_OK;
 
-    memset(&item, 0, sizeof(us_store_item_t));
-    item.url.data = url;
+    while (text.len) {
+        line = us_cli_line(&text);
+        i = 0;
+        verdict = US_URL_OK;
+        status = US_OK;
 
-    if (us_erase_id(e, line, &id)) {
-        status = us_store_text(s, id, url, &len);
+        memset(&item, 0, sizeof(us_store_item_t));
+        item.url.data = url;
 
-        if (status == US_OK) {
-            item.url.len = len;
-            item.merge = us_norm_merge(e->norm, e->ws, item.url);
-        }
+        if (line.len <= US_ERASE_DIGITS
+            && us_read_u64(line, &i, UINT64_MAX, &id) == 0
+            && i == line.len)
+        {
+            id -= us_store_first_id(s);
+            status = us_store_text(s, id, url, &len);
 
-    } else {
-        id = US_STORE_NO_ID;
-        verdict = us_normalize(e->norm, e->ws, line, NULL, &canon);
-
-        if (verdict == US_URL_OK) {
-            memcpy(url, canon.url.href.data, canon.url.href.len);
-            item.url.len = canon.url.href.len;
-            item.merge = canon.merge;
-        }
-    }
-
-    if (verdict == US_URL_OK && status == US_OK) {
-
-        if (us_erase_begin(e, US_ERASURE_URLS) != US_CLI_DONE) {
-            return US_CLI_USAGE;
-        }
-
-        if (us_embed_erase(e->embed, e->number, &item, 1) == -1) {
-            return us_erase_failed(e);
-        }
-
-        status = item.status;
-        id = id == US_STORE_NO_ID ? item.id : id;
-    }
-
-    if (verdict != US_URL_OK) {
-        printf("-\tinvalid\t%s\n", us_verdict_name(verdict));
-
-    } else if (status == US_ERASED) {
-
-        if (id == US_STORE_NO_ID) {
-            printf("-\terased\t%.*s\n", (int) line.len, line.data);
+            if (status == US_OK) {
+                item.url.len = len;
+                item.merge = us_norm_merge(e->norm, e->ws, item.url);
+            }
 
         } else {
-            printf("%" PRIu64 "\terased\t%.*s\n", us_store_first_id(s) + id,
-                   (int) line.len, line.data);
+            id = US_STORE_NO_ID;
+            verdict = us_normalize(e->norm, e->ws, line, NULL, &canon);
+
+            if (verdict == US_URL_OK) {
+                memcpy(url, canon.url.href.data, canon.url.href.len);
+                item.url.len = canon.url.href.len;
+                item.merge = canon.merge;
+            }
         }
 
-        return US_CLI_DONE;
+        if (verdict == US_URL_OK && status == US_OK) {
 
-    } else {
-        printf("-\t%s\t%.*s\n", us_answer_words[us_answer_of(status)].data,
+            if (us_erase_begin(e, US_ERASURE_URLS) != US_CLI_DONE) {
+                return US_CLI_USAGE;
+            }
+
+            if (us_embed_erase(e->embed, e->number, &item, 1) == -1) {
+                return us_erase_failed(e);
+            }
+
+            status = item.status;
+            id = id == US_STORE_NO_ID ? item.id : id;
+        }
+
+        if (verdict != US_URL_OK) {
+            printf("-\tinvalid\t%s\n", us_verdict_name(verdict));
+            e->code = US_CLI_REFUSED;
+            continue;
+        }
+
+        if (status == US_ERASED && id != US_STORE_NO_ID) {
+            printf("%" PRIu64, us_store_first_id(s) + id);
+
+        } else {
+            (void) putchar('-');
+        }
+
+        printf("\t%s\t%.*s\n", status == US_ERASED ? "erased"
+               : (char *) us_answer_words[us_answer_of(status)].data,
                (int) line.len, line.data);
-    }
 
-    e->code = US_CLI_REFUSED;
+        if (status != US_ERASED) {
+            e->code = US_CLI_REFUSED;
+        }
+    }
 
     return US_CLI_DONE;
 }
@@ -568,111 +506,12 @@ us_erase_audit(us_erasing_t *e, uint64_t number)
 }
 
 
-/* opens it as its owner, but makes none */
-
-static int
-us_erase_open(us_erasing_t *e)
-{
-    int              code;
-    us_store_conf_t  conf;
-    us_embed_conf_t  own = { .erases = 1 };
-
-    e->embed = us_cli_data_own(e->store, &own, &code);
-
-    if (e->embed == NULL) {
-        return code;
-    }
-
-    us_store_conf(us_embed_store(e->embed), &conf);
-    e->norm = us_norm_of(conf.norm);
-    e->ws = e->norm ? us_norm_ws_create(e->norm) : NULL;
-
-    return e->ws ? US_CLI_DONE
-           : us_cli_failed(e->store, "this version does not have its "
-                           "normalization");
-}
-
-
-/* --- the command ---------------------------------------------------------- */
-
-static int
-us_erase_flush(void *data)
-{
-    us_erasing_t *e = data;
-
-    int  rc;
-
-    rc = e->n ? us_erase_post(e) : US_CLI_DONE;
-
-    e->n = 0;
-    e->len = 0;
-    (void) fflush(stdout);
-
-    return rc ? rc : us_cli_output();
-}
-
-
-static int
-us_erase_lines(void *data, us_str_t *lines, size_t n)
-{
-    us_erasing_t *e = data;
-
-    int       rc;
-    size_t    i;
-    us_str_t  line;
-
-    for (i = 0, rc = US_CLI_DONE; i < n && rc == US_CLI_DONE; i++) {
-        line = lines[i];
-        line.len -= (line.len && line.data[line.len - 1] == '\r');
-
-        if (line.len == 0) {
-            continue;
-        }
-
-        if (e->embed) {
-            rc = us_erase_line(e, line);
-            continue;
-        }
-
-        /* of a text that is no URL, its length is enough */
-
-        line.len = line.len > US_URL_MAX ? US_URL_MAX + 1 : line.len;
-
-        memcpy(e->lines + e->len, line.data, line.len);
-        e->len += line.len;
-        e->lines[e->len++] = '\n';
-
-        if (++e->n == US_ERASE_LINES || e->len >= US_ERASE_BYTES) {
-            rc = us_erase_flush(e);
-        }
-    }
-
-    return rc;
-}
-
-
-static int
-us_erase_files(us_erasing_t *e, int n, char **args)
-{
-    int  rc;
-
-    e->files.take = us_erase_lines;
-    e->files.flush = us_erase_flush;
-    e->files.data = e;
-    e->files.progress = !isatty(1);
-    e->files.cut = 1;
-
-    rc = us_files_all(&e->files, n, args);
-
-    return rc ? rc : us_files_code(&e->files);
-}
-
-
 static int
 us_erase_service(us_erasing_t *e, int n, char **args)
 {
-    int    code;
-    char  *p;
+    int      code;
+    char    *p;
+    size_t   i;
 
     if (us_client_init(&e->client, e->store) == -1
         || us_client_key(&e->client) == -1)
@@ -688,7 +527,16 @@ us_erase_service(us_erasing_t *e, int n, char **args)
     }
 
     if (e->list) {
-        return us_erase_pages(e);
+
+        /* pages, up to one that has none */
+
+        (void) strcpy(e->endpoint, "/erase?summary=1");
+
+        do {
+            code = us_erase_once(e, "GET");
+        } while (code == US_CLI_DONE && e->shown);
+
+        return code;
     }
 
     p += sprintf(p, e->site ? "?site=" : "?");
@@ -701,9 +549,20 @@ us_erase_service(us_erasing_t *e, int n, char **args)
         return us_erase_once(e, "POST");
     }
 
-    code = us_erase_files(e, n, args);
+    e->batch.send = us_erase_post;
+    code = us_batch_files(&e->batch, n, args);
 
-    us_erase_show_name(e);
+    for (i = 0; i < e->nparts; i++) {
+        (void) fputs(i ? "_" : "# erasure=", stdout);
+
+        if (e->parts[i].shard != -1) {
+            printf("%" PRId64 ".", e->parts[i].shard);
+        }
+
+        printf("%" PRIu64, e->parts[i].number);
+    }
+
+    (void) fputs(e->nparts ? "\n" : "", stdout);
 
     return code;
 }
@@ -712,12 +571,27 @@ us_erase_service(us_erasing_t *e, int n, char **args)
 static int
 us_erase_directory(us_erasing_t *e, int n, char **args)
 {
-    int       code, rc;
-    char      error[US_EMBED_ERROR];
-    uint64_t  number;
+    int              code, rc;
+    char             error[US_EMBED_ERROR];
+    uint64_t         number;
+    us_store_conf_t  conf;
+    us_embed_conf_t  own = { .erases = 1 };
+
+    /* as its owner, but none is made */
 
     number = 0;
-    code = us_erase_open(e);
+    e->embed = us_cli_data_own(e->store, &own, &code);
+
+    if (e->embed) {
+        us_store_conf(us_embed_store(e->embed), &conf);
+        e->norm = us_norm_of(conf.norm);
+        e->ws = e->norm ? us_norm_ws_create(e->norm) : NULL;
+
+        if (e->ws == NULL) {
+            code = us_cli_failed(e->store, "this version does not have its "
+                                 "normalization");
+        }
+    }
 
     if (code == US_CLI_DONE && e->lift) {
 
@@ -743,7 +617,9 @@ us_erase_directory(us_erasing_t *e, int n, char **args)
         number = 0;
 
     } else if (code == US_CLI_DONE) {
-        code = e->site ? us_erase_site_of(e) : us_erase_files(e, n, args);
+        e->batch.send = us_erase_own;
+        code = e->site ? us_erase_site_of(e)
+                       : us_batch_files(&e->batch, n, args);
         number = e->number;
 
         if (number && us_embed_erase_end(e->embed, number) == -1) {
@@ -786,6 +662,7 @@ us_erase_command(int argc, char **argv)
     }
 
     e.store = argv[optind++];
+    e.batch.data = &e;
 
     if ((e.site != NULL) + (e.lift != NULL) + e.list > 1
         || (e.reason && (e.lift || e.list))

@@ -108,52 +108,36 @@ us_fill_open(us_fill_t *f, const char *dir, us_profile_t profile,
 }
 
 
-/* claims of the group, those that follow each other with one time together */
+/* adds the group that waits, and learns a model if one is due */
 
 static int
-us_fill_claims(us_fill_t *f, unsigned n)
+us_fill_flush(us_fill_t *f)
 {
-    unsigned          i, k;
+    int               rc, dated;
+    unsigned          i, k, n, full;
     us_store_claim_t  claims[US_STORE_GROUP];
 
-    if (us_store_revisit(us_embed_store(f->embed)) == 0) {
-        return 0;
-    }
+    n = f->n;
+    f->n = 0;
+    full = 0;
+    rc = us_embed_add(f->embed, f->items, n);
+    dated = us_store_revisit(us_embed_store(f->embed)) != 0;
 
-    for (i = 0, k = 0; i < n; i++) {
+    /* claims: those that follow each other with one time together */
+
+    for (i = 0, k = 0; dated && rc == 0 && i < n; i++) {
 
         if (f->times[i] != US_FILL_NOW && f->items[i].id != US_STORE_NO_ID) {
             claims[k++].id = f->items[i].id;
         }
 
         if (k && (i + 1 == n || f->times[i + 1] != f->times[i])) {
-
-            if (us_embed_claim(f->embed, claims, k, f->times[i]) == -1) {
-                return -1;
-            }
-
+            rc = us_embed_claim(f->embed, claims, k, f->times[i]);
             k = 0;
         }
     }
 
-    return 0;
-}
-
-
-/* adds the group that waits, and learns a model if one is due */
-
-static int
-us_fill_flush(us_fill_t *f)
-{
-    unsigned  i, n, full;
-
-    n = f->n;
-    f->n = 0;
-    full = 0;
-
-    if (us_embed_add(f->embed, f->items, n) == -1
-        || us_fill_claims(f, n) == -1)
-    {
+    if (rc == -1) {
         return us_cli_failed(f->dir, us_embed_error(f->embed));
     }
 
@@ -308,68 +292,51 @@ us_import_signal(int signo)
 }
 
 
-/* of a line "ID<TAB>URL[<TAB>TIME]" the URL; another line as it is */
-
-static us_str_t
-us_import_dumped(us_import_t *im, us_str_t line)
-{
-    size_t          id;
-    us_str_t        time;
-    uint64_t        at;
-    const uint8_t  *tab;
-
-    im->fill.time = US_FILL_NOW;
-
-    for (id = 0;
-         id < line.len && line.data[id] >= '0' && line.data[id] <= '9';
-         id++)
-    {
-        /* void */
-    }
-
-    if (id == 0 || id == line.len || line.data[id] != '\t') {
-        return line;
-    }
-
-    line.data += id + 1;
-    line.len -= id + 1;
-
-    tab = memchr(line.data, '\t', line.len);
-
-    if (tab == NULL) {
-        return line;
-    }
-
-    time.data = tab + 1;
-    time.len = line.data + line.len - time.data;
-    at = 0;
-
-    if ((time.len == 1 && *time.data == '-')
-        || us_time_point(time, &at) == 0)
-    {
-        im->fill.time = at;
-        line.len = tab - line.data;
-    }
-
-    return line;
-}
-
-
 static int
 us_import_lines(void *data, us_str_t *lines, size_t n)
 {
     us_import_t *im = data;
 
-    int       rc;
-    size_t    i;
-    us_str_t  line;
+    int             rc;
+    size_t          i, id;
+    us_str_t        line, time;
+    uint64_t        at;
+    const uint8_t  *tab;
 
     rc = US_CLI_DONE;
 
     for (i = 0; i < n && rc == US_CLI_DONE; i++) {
         line = lines[i];
+        im->fill.time = US_FILL_NOW;
 
-        line = us_import_dumped(im, line);
+        for (id = 0;
+             id < line.len && line.data[id] >= '0' && line.data[id] <= '9';
+             id++)
+        {
+            /* void */
+        }
+
+        if (id && id < line.len && line.data[id] == '\t') {
+
+            /* "ID<TAB>URL[<TAB>TIME]" */
+
+            line.data += id + 1;
+            line.len -= id + 1;
+            tab = memchr(line.data, '\t', line.len);
+            at = 0;
+
+            if (tab) {
+                time.data = tab + 1;
+                time.len = line.data + line.len - time.data;
+            }
+
+            if (tab && ((time.len == 1 && *time.data == '-')
+                        || us_time_point(time, &at) == 0))
+            {
+                im->fill.time = at;
+                line.len = tab - line.data;
+            }
+        }
 
         /* "-": a deleted one */
 
@@ -496,8 +463,6 @@ typedef struct {
     us_fill_t         fill;
 
     us_store_info_t   info;           /* at the end of the sample */
-    uint64_t          disk;
-    double            load;           /* seconds */
 } us_sizing_t;
 
 
@@ -611,81 +576,19 @@ us_sizing_fill(us_sizing_t *z, const char *dir)
 }
 
 
-/* the size of the snapshot, and how long a start takes to load it */
-
-static int
-us_sizing_load(us_sizing_t *z, const char *dir)
-{
-    int              code;
-    us_cli_data_t    d;
-    us_cli_file_t    f;
-    us_manifest_t   *m;
-    struct timespec  began, ended;
-
-    code = us_cli_data_open(&d, dir);
-
-    if (code != US_CLI_DONE) {
-        return code;
-    }
-
-    (void) clock_gettime(CLOCK_MONOTONIC, &began);
-    code = us_cli_data_load(&d, 0);
-    (void) clock_gettime(CLOCK_MONOTONIC, &ended);
-
-    z->load = ended.tv_sec - began.tv_sec
-              + (ended.tv_nsec - began.tv_nsec) / 1e9;
-
-    if (code == US_CLI_DONE && d.rc != US_RECOVERY_OK) {
-        code = us_cli_failed(dir, d.recovery.error.text);
-    }
-
-    m = &d.recovery.manifest;
-    us_cli_data_file(&f, d.dirfd, US_SEGMENT_SNAPSHOT, m->snapshot, m->uuid);
-    z->disk = f.size;
-
-    us_cli_data_close(&d);
-
-    return code;
-}
-
-
-static void
-us_sizing_print(us_sizing_t *z)
-{
-    double  memory, disk, need;
-
-    memory = (double) z->info.content / z->info.urls;
-    disk = (double) z->disk / z->info.urls;
-
-    /* twice: the ring grows with the zone, and is a part of it */
-
-    need = memory * z->urls * US_SIZING_SPARE;
-    need += us_store_ring((size_t) need);
-    need += need / 256 + (1 << 20);
-
-    printf("sample     %" PRIu64 " lines, %" PRIu64 " different URLs, %"
-           PRIu64 " refused\n", z->fill.files.lines, z->info.urls,
-           z->fill.refused);
-    printf("URLs       %.0f\n", z->urls);
-    printf("memory     %.1f bytes a URL, %.0f MB\n", memory,
-           memory * z->urls / (1 << 20) + 1);
-    printf("SIZE       %.0fm\n", need / (1 << 20) + 1);
-    printf("disk       %.1f bytes a URL, %.0f MB; at most %.0f MB\n", disk,
-           disk * z->urls / (1 << 20) + 1,
-           2 * disk * z->urls / (1 << 20) + 128);
-    printf("restart    %.1f s on this machine\n",
-           z->load / z->info.urls * z->urls);
-}
-
-
 static int
 us_sizing_command(int argc, char **argv)
 {
-    int             code;
-    DIR            *d;
-    char            dir[4096];
-    const char     *tmp;
-    struct dirent  *e;
+    int               code;
+    DIR              *d;
+    char              dir[4096];
+    double            memory, disk, need, load;
+    const char       *tmp;
+    us_cli_data_t     data;
+    us_cli_file_t     file;
+    us_manifest_t    *m;
+    struct dirent    *e;
+    struct timespec   began, ended;
 
     static us_sizing_t  z;
 
@@ -709,9 +612,33 @@ us_sizing_command(int argc, char **argv)
     }
 
     code = us_sizing_fill(&z, dir);
+    load = 0;
+    disk = 0;
 
     if (code == US_CLI_DONE) {
-        code = us_sizing_load(&z, dir);
+        code = us_cli_data_open(&data, dir);
+    }
+
+    /* the size of the snapshot, and how long a start takes to load it */
+
+    if (code == US_CLI_DONE) {
+        (void) clock_gettime(CLOCK_MONOTONIC, &began);
+        code = us_cli_data_load(&data, 0);
+        (void) clock_gettime(CLOCK_MONOTONIC, &ended);
+
+        load = ended.tv_sec - began.tv_sec
+               + (ended.tv_nsec - began.tv_nsec) / 1e9;
+
+        if (code == US_CLI_DONE && data.rc != US_RECOVERY_OK) {
+            code = us_cli_failed(dir, data.recovery.error.text);
+        }
+
+        m = &data.recovery.manifest;
+        us_cli_data_file(&file, data.dirfd, US_SEGMENT_SNAPSHOT, m->snapshot,
+                         m->uuid);
+        disk = (double) file.size;
+
+        us_cli_data_close(&data);
     }
 
     d = opendir(dir);
@@ -730,13 +657,33 @@ us_sizing_command(int argc, char **argv)
     }
 
     if (z.info.urls < US_SIZING_LEAST) {
-        fprintf(stderr, "urlstore: the sample has %" PRIu64 " different "
-                "URLs; at least %d are needed\n", z.info.urls,
-                US_SIZING_LEAST);
+        (void) us_cli_fail("the sample has %" PRIu64 " different URLs; at "
+                           "least %d are needed", z.info.urls,
+                           US_SIZING_LEAST);
         return US_CLI_REFUSED;
     }
 
-    us_sizing_print(&z);
+    memory = (double) z.info.content / z.info.urls;
+    disk /= z.info.urls;
+
+    /* twice: the ring grows with the zone, and is a part of it */
+
+    need = memory * z.urls * US_SIZING_SPARE;
+    need += us_store_ring((size_t) need);
+    need += need / 256 + (1 << 20);
+
+    printf("sample     %" PRIu64 " lines, %" PRIu64 " different URLs, %"
+           PRIu64 " refused\n", z.fill.files.lines, z.info.urls,
+           z.fill.refused);
+    printf("URLs       %.0f\n", z.urls);
+    printf("memory     %.1f bytes a URL, %.0f MB\n", memory,
+           memory * z.urls / (1 << 20) + 1);
+    printf("SIZE       %.0fm\n", need / (1 << 20) + 1);
+    printf("disk       %.1f bytes a URL, %.0f MB; at most %.0f MB\n", disk,
+           disk * z.urls / (1 << 20) + 1,
+           2 * disk * z.urls / (1 << 20) + 128);
+    printf("restart    %.1f s on this machine\n",
+           load / z.info.urls * z.urls);
 
     return us_files_code(&z.fill.files);
 }

@@ -65,38 +65,6 @@ static const us_cli_option_t  us_normalize_list[] = {
 
 
 static int
-us_normalize_open(us_cli_normalize_t *ctx)
-{
-    us_str_t  base;
-
-    us_json_init(&ctx->reader, SIZE_MAX);
-    ctx->reader.lone = 1;
-
-    ctx->norm = us_norm_create((us_profile_t) ctx->profile);
-
-    if (ctx->norm == NULL) {
-        return -1;
-    }
-
-    us_norm_set_any_scheme(ctx->norm, ctx->profile == US_PROFILE_WHATWG);
-
-    ctx->ws = us_norm_ws_create(ctx->norm);
-
-    if (ctx->ws == NULL) {
-        return -1;
-    }
-
-    if (ctx->base_text) {
-        base.data = (const uint8_t *) ctx->base_text;
-        base.len = strlen(ctx->base_text);
-        ctx->base = us_base_create(ctx->norm, ctx->ws, base, &ctx->base_error);
-    }
-
-    return 0;
-}
-
-
-static int
 us_normalize_event(us_cli_normalize_t *ctx, us_json_event_t event)
 {
     uint8_t          *p;
@@ -214,71 +182,47 @@ us_normalize_with(us_cli_normalize_t *ctx, us_str_t url, us_str_t *text,
 }
 
 
-static void
-us_normalize_json(us_cli_normalize_t *ctx, us_str_t line)
-{
-    uint8_t       *end, quoted[us_json_quoted_max(US_URL_MAX)];
-    us_str_t       url, base;
-    us_canon_t     canon;
-    us_verdict_t   rc;
-
-    if (us_normalize_read(ctx, line) != 0) {
-        ctx->refused = 1;
-        printf("{\"error\": \"json\"}\n");
-        return;
-    }
-
-    url = (us_str_t) { ctx->url.len, ctx->url.data };
-    base = (us_str_t) { ctx->base_url.len, ctx->base_url.data };
-
-    rc = us_normalize_with(ctx, url, ctx->base_url.given ? &base : NULL,
-                           &canon);
-
-    if (rc == US_URL_OK) {
-        end = us_json_quote(quoted, canon.url.href);
-        printf("{\"url\": %.*s}\n", (int) (end - quoted), (char *) quoted);
-
-    } else {
-        printf("{\"error\": \"%s\"}\n", us_verdict_name(rc));
-    }
-}
-
-
-static void
-us_normalize_line(us_cli_normalize_t *ctx, us_str_t line)
-{
-    us_canon_t    canon;
-    us_verdict_t  rc;
-
-    rc = us_normalize_with(ctx, line, NULL, &canon);
-
-    if (rc == US_URL_OK) {
-        fwrite(canon.url.href.data, 1, canon.url.href.len, stdout);
-        putchar('\n');
-        return;
-    }
-
-    printf("!%s\n", us_verdict_name(rc));
-}
-
-
 static int
 us_normalize_lines(void *data, us_str_t *lines, size_t n)
 {
     us_cli_normalize_t *ctx = data;
 
-    size_t    i;
-    us_str_t  in;
+    size_t         i;
+    uint8_t       *end, quoted[us_json_quoted_max(US_URL_MAX)];
+    us_str_t       in, base;
+    us_canon_t     canon;
+    us_verdict_t   rc;
 
     for (i = 0; i < n; i++) {
         in = lines[i];
         in.len -= (in.len && in.data[in.len - 1] == '\r');
 
+        if (ctx->json && us_normalize_read(ctx, in) != 0) {
+            ctx->refused = 1;
+            printf("{\"error\": \"json\"}\n");
+            continue;
+        }
+
         if (ctx->json) {
-            us_normalize_json(ctx, in);
+            in = (us_str_t) { ctx->url.len, ctx->url.data };
+            base = (us_str_t) { ctx->base_url.len, ctx->base_url.data };
+        }
+
+        rc = us_normalize_with(ctx, in, ctx->json && ctx->base_url.given
+                                        ? &base : NULL, &canon);
+
+        if (rc != US_URL_OK) {
+            printf(ctx->json ? "{\"error\": \"%s\"}\n" : "!%s\n",
+                   us_verdict_name(rc));
+
+        } else if (ctx->json) {
+            end = us_json_quote(quoted, canon.url.href);
+            printf("{\"url\": %.*s}\n", (int) (end - quoted),
+                   (char *) quoted);
 
         } else {
-            us_normalize_line(ctx, in);
+            fwrite(canon.url.href.data, 1, canon.url.href.len, stdout);
+            putchar('\n');
         }
     }
 
@@ -312,8 +256,22 @@ us_normalize_run(int argc, char **argv)
         return US_CLI_USAGE;
     }
 
-    if (us_normalize_open(&ctx) != 0) {
+    us_json_init(&ctx.reader, SIZE_MAX);
+    ctx.reader.lone = 1;
+
+    ctx.norm = us_norm_create((us_profile_t) ctx.profile);
+
+    if (ctx.norm == NULL
+        || (ctx.ws = us_norm_ws_create(ctx.norm)) == NULL)
+    {
         return us_cli_fail("out of memory");
+    }
+
+    us_norm_set_any_scheme(ctx.norm, ctx.profile == US_PROFILE_WHATWG);
+
+    if (ctx.base_text) {
+        ctx.base = us_base_create(ctx.norm, ctx.ws, us_str_of(ctx.base_text),
+                                  &ctx.base_error);
     }
 
     memset(&files, 0, sizeof(us_files_t));

@@ -60,12 +60,6 @@ us_set_print(us_store_t *s, uint32_t row, int all)
 
     while (us_store_set_info(s, &row, &set)) {
 
-        /* see us_cli_data_load() */
-
-        if (!us_conf_is_set(set.name)) {
-            continue;
-        }
-
         (void) fwrite(line, us_list_set(line, US_FORMAT_TEXT, &set) - line, 1,
                       stdout);
 
@@ -168,8 +162,7 @@ us_set_ask(us_client_t *c, us_set_action_t action, const char *name)
 {
     int       code, status;
     char      path[sizeof("/set/") + US_STORE_SET_LEN];
-    us_str_t  text;
-    uint8_t  *end;
+    us_str_t  line, text;
 
     us_client_request_t  r = { us_set_actions[action].method, path,
                                "text/plain", { 0, NULL } };
@@ -189,17 +182,14 @@ us_set_ask(us_client_t *c, us_set_action_t action, const char *name)
     code = US_CLI_DONE;
 
     for (text = (us_str_t) { c->len, c->reply }; text.len; /* void */ ) {
-        end = memchr(text.data, '\n', text.len);
-        end = end ? end + 1 : (uint8_t *) text.data + text.len;
+        line = us_cli_line(&text);
 
-        if (*text.data == '#') {
+        if (line.len && *line.data == '#') {
             code = US_CLI_REFUSED;
         }
 
-        (void) fwrite(text.data, end - text.data, 1,
-                      *text.data == '#' ? stderr : stdout);
-        text.len -= end - text.data;
-        text.data = end;
+        fprintf(line.len && *line.data == '#' ? stderr : stdout, "%.*s\n",
+                (int) line.len, line.data);
     }
 
     return code;

@@ -399,21 +399,26 @@ us_rekey_norm(us_cli_data_t *d, const char *was, int www)
 }
 
 
-/* URLs that are no canonical ones; those of which "www." counts otherwise */
+/* under the directory's lock, of a store that was loaded */
 
 static int
-us_rekey_look(us_cli_data_t *d, const us_norm_t *norm, uint64_t *others,
-    uint64_t *changed)
+us_rekey_write(us_cli_data_t *d, const us_norm_t *norm)
 {
-    size_t         len;
-    uint8_t        buf[US_URL_MAX + 8];
-    uint64_t       id;
-    us_norm_t     *plain;
-    us_canon_t     canon;
-    us_norm_ws_t  *ws;
+    char             was[US_MANIFEST_SETTINGS];
+    size_t           len;
+    uint8_t          buf[US_URL_MAX + 8];
+    uint64_t         id, others, changed;
+    us_norm_t       *plain;
+    us_canon_t       canon;
+    us_norm_ws_t    *ws;
+    us_manifest_t    m;
+    us_data_text_t   text;
+    us_store_conf_t  conf;
 
-    *others = 0;
-    *changed = 0;
+    /* URLs that are no canonical ones; those whose "www." counts otherwise */
+
+    others = 0;
+    changed = 0;
     plain = us_norm_of(us_norm_signature(norm));
     ws = us_norm_ws_create(norm);
 
@@ -431,13 +436,13 @@ us_rekey_look(us_cli_data_t *d, const us_norm_t *norm, uint64_t *others,
             continue;
         }
 
-        *changed += us_data_changed(d->store, norm, ws, id);
+        changed += us_data_changed(d->store, norm, ws, id);
 
         if ((us_normalize_text(plain, ws, (us_str_t) { len, buf }, NULL,
                                &canon)
              != US_URL_OK
              || us_str_compare(canon.url.href, (us_str_t) { len, buf }) != 0)
-            && (*others)++ < US_VERIFY_LINES)
+            && others++ < US_VERIFY_LINES)
         {
             printf("id %" PRIu64 " is another URL by this version: %.*s\n",
                    id, (int) len, buf);
@@ -447,35 +452,13 @@ us_rekey_look(us_cli_data_t *d, const us_norm_t *norm, uint64_t *others,
     us_norm_ws_destroy(ws);
     us_norm_destroy(plain);
 
-    return US_CLI_DONE;
-}
-
-
-/* under the directory's lock, of a store that was loaded */
-
-static int
-us_rekey_write(us_cli_data_t *d, const us_norm_t *norm)
-{
-    int              code;
-    char             was[US_MANIFEST_SETTINGS];
-    uint64_t         others, changed;
-    us_manifest_t    m;
-    us_data_text_t   text;
-    us_store_conf_t  conf;
-
-    m = d->recovery.manifest;
-
-    code = us_rekey_look(d, norm, &others, &changed);
-
-    if (code != US_CLI_DONE) {
-        return code;
-    }
-
     if (others) {
-        fprintf(stderr, "urlstore: \"%s\": %" PRIu64 " URLs would be others; "
-                "nothing was changed\n", d->path, others);
+        (void) us_cli_fail("\"%s\": %" PRIu64 " URLs would be others; nothing "
+                           "was changed", d->path, others);
         return US_CLI_REFUSED;
     }
+
+    m = d->recovery.manifest;
 
     (void) us_manifest_setting(&m, "norm", was, sizeof(was));
 

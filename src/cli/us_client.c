@@ -351,22 +351,6 @@ us_client_problem(us_client_t *c, const char *endpoint, int status)
 }
 
 
-/*
- * Whether what was refused may have been applied: the service says how much it
- * has applied, and a proxy that waits in vain does not know.
- */
-
-static int
-us_client_applied(const us_client_t *c, int status)
-{
-    const char  *n;
-
-    n = strstr((char *) c->reply, "\"processed\":");
-
-    return n ? strtoul(n + 12, NULL, 10) > 0 : status == 502 || status == 504;
-}
-
-
 /* as us_client_read(); sets *connected if there was a service */
 
 static int
@@ -481,16 +465,6 @@ us_client_whole(us_client_t *c, const char *endpoint, us_str_t body)
 }
 
 
-/* another try can help: quota, no answer yet */
-
-static int
-us_client_again(int status)
-{
-    return status == US_CLIENT_LOST || status == 429
-           || (status >= 502 && status <= 504);
-}
-
-
 int
 us_client_key(us_client_t *c)
 {
@@ -516,10 +490,11 @@ us_client_key(us_client_t *c)
 int
 us_client_post(us_client_t *c, const char *endpoint, us_str_t body)
 {
-    int     status, done, connected, before;
-    long    retry, wait;
-    size_t  len;
-    time_t  end;
+    int          status, done, connected, before;
+    long         retry, wait;
+    size_t       len;
+    time_t       end;
+    const char  *n;
 
     us_client_request_t  r = { "POST", endpoint, "text/plain", body };
 
@@ -542,13 +517,23 @@ us_client_post(us_client_t *c, const char *endpoint, us_str_t body)
             return status;
         }
 
+        /*
+         * What was refused may have been applied: the service says how much it
+         * has applied, and a proxy that waits in vain does not know.
+         */
+
+        n = status > 0 ? strstr((char *) c->reply, "\"processed\":") : NULL;
+
         c->lost += status == US_CLIENT_LOST
-                   || (status > 0 && us_client_applied(c, status));
+                   || (n ? strtoul(n + 12, NULL, 10) > 0
+                         : status == 502 || status == 504);
         c->unsure = c->lost > 0;
 
         wait = retry > 0 ? retry : 1;
 
-        if (status > 0 && (!us_client_again(status)
+        /* another try can help: quota, no answer yet */
+
+        if (status > 0 && ((status != 429 && (status < 502 || status > 504))
                            || wait > end - time(NULL)))
         {
             (void) us_client_problem(c, endpoint, status);

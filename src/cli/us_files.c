@@ -55,34 +55,6 @@ us_lines_error(const us_lines_t *l, const char *what)
 }
 
 
-static int
-us_lines_init(us_lines_t *l)
-{
-    memset(l, 0, sizeof(us_lines_t));
-
-    l->fd = -1;
-    l->file = -1;
-    l->buf = malloc(US_LINES_BUFFER);
-
-    return l->buf ? 0 : -1;
-}
-
-
-static const char *
-us_lines_program(const uint8_t *p, size_t n)
-{
-    const us_lines_format_t  *f;
-
-    for (f = us_lines_formats; f->magic; f++) {
-        if (n >= f->len && memcmp(p, f->magic, f->len) == 0) {
-            return f->program;
-        }
-    }
-
-    return NULL;
-}
-
-
 static ssize_t
 us_lines_read(int fd, uint8_t *p, size_t n)
 {
@@ -180,9 +152,9 @@ us_lines_unpack(us_lines_t *l, const char *program)
 static int
 us_lines_open(us_lines_t *l, const char *name)
 {
-    ssize_t       n;
-    struct stat   st;
-    const char   *program;
+    ssize_t                   n;
+    struct stat               st;
+    const us_lines_format_t  *f;
 
     l->name = strcmp(name, "-") == 0 ? "standard input" : name;
     l->start = 0;
@@ -211,9 +183,16 @@ us_lines_open(us_lines_t *l, const char *name)
     }
 
     l->end = n;
-    program = us_lines_program(l->buf, n);
 
-    if (program == NULL) {
+    for (f = us_lines_formats;
+         f->magic
+         && ((size_t) n < f->len || memcmp(l->buf, f->magic, f->len) != 0);
+         f++)
+    {
+        /* void */
+    }
+
+    if (f->magic == NULL) {
         l->bytes += n;
         return 0;
     }
@@ -222,7 +201,7 @@ us_lines_open(us_lines_t *l, const char *name)
         l->end = 0;
     }
 
-    return us_lines_unpack(l, program);
+    return us_lines_unpack(l, f->program);
 }
 
 
@@ -251,7 +230,7 @@ us_lines_fill(us_lines_t *l)
         p.fd = l->fd;
         p.events = POLLIN;
 
-        if (poll(&p, 1, 0) == 0 && l->idle(l->data) == -1) {
+        if (poll(&p, 1, 0) == 0 && l->idle(l->data) != 0) {
             return -1;
         }
     }
@@ -491,28 +470,16 @@ us_files_show(us_files_t *f, int last)
 }
 
 
-static int
-us_files_idle(void *data)
-{
-    us_files_t *f = data;
-
-    return f->flush(f->data) == 0 ? 0 : -1;
-}
-
-
 int
 us_files_init(us_files_t *f)
 {
-    if (us_lines_init(&f->input) == -1) {
-        fprintf(stderr, "urlstore: out of memory\n");
+    f->input = (us_lines_t) { .fd = -1, .file = -1, .cut = f->cut,
+                              .idle = f->flush, .data = f->data };
+    f->input.buf = malloc(US_LINES_BUFFER);
+
+    if (f->input.buf == NULL) {
+        (void) us_cli_fail("out of memory");
         return -1;
-    }
-
-    f->input.cut = f->cut;
-
-    if (f->flush) {
-        f->input.idle = us_files_idle;
-        f->input.data = f;
     }
 
     f->progress = f->progress && isatty(2);
@@ -641,4 +608,85 @@ us_files_code(const us_files_t *f)
 
     return f->failed ? US_CLI_USAGE
            : f->input.skipped ? US_CLI_REFUSED : US_CLI_DONE;
+}
+
+
+int
+us_batch_flush(us_batch_t *b)
+{
+    int  rc;
+
+    rc = b->n ? b->send(b->data, (us_str_t) { b->len, b->text }) : US_CLI_DONE;
+
+    b->n = 0;
+    b->len = 0;
+    (void) fflush(stdout);
+
+    return rc ? rc : us_cli_output();
+}
+
+
+int
+us_batch_add(us_batch_t *b, us_str_t line)
+{
+    int  rc;
+
+    line.len -= (line.len && line.data[line.len - 1] == '\r');
+
+    if (line.len == 0) {
+        return US_CLI_DONE;
+    }
+
+    rc = b->check ? b->check(b->data, line) : US_CLI_DONE;
+
+    if (rc != US_CLI_DONE) {
+        return rc;
+    }
+
+    line.len = line.len > US_URL_MAX ? US_URL_MAX + 1 : line.len;
+
+    memcpy(b->text + b->len, line.data, line.len);
+    b->len += line.len;
+    b->text[b->len++] = '\n';
+
+    return ++b->n == US_BATCH_LINES || b->len >= US_BATCH_BYTES
+           ? us_batch_flush(b) : US_CLI_DONE;
+}
+
+
+static int
+us_batch_take(void *data, us_str_t *lines, size_t n)
+{
+    int     rc;
+    size_t  i;
+
+    for (i = 0, rc = US_CLI_DONE; i < n && rc == US_CLI_DONE; i++) {
+        rc = us_batch_add(data, lines[i]);
+    }
+
+    return rc;
+}
+
+
+static int
+us_batch_idle(void *data)
+{
+    return us_batch_flush(data);
+}
+
+
+int
+us_batch_files(us_batch_t *b, int n, char **names)
+{
+    int  rc;
+
+    b->files.take = us_batch_take;
+    b->files.flush = us_batch_idle;
+    b->files.data = b;
+    b->files.progress = !isatty(1);
+    b->files.cut = 1;
+
+    rc = us_files_all(&b->files, n, names);
+
+    return rc ? rc : us_files_code(&b->files);
 }

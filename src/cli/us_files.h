@@ -44,7 +44,7 @@ typedef struct {
 
     /*
      * Called before a wait for more input, so that a reader downstream gets
-     * what there is.  0, or -1 to stop.
+     * what there is; not 0: to stop.
      */
     int         (*idle)(void *data);
     void         *data;
@@ -98,6 +98,36 @@ int us_files_run(us_files_t *f, int n, char **names);
 
 /* all of it: init, run, end and free; US_CLI_USAGE also if init fails */
 int us_files_all(us_files_t *f, int n, char **names);
+
+/*
+ * Lines without those that are empty, as a text for one request or one group,
+ * with a newline each.  A text that is longer than any URL is cut: of what is
+ * no URL, the length is enough.
+ */
+
+#define US_BATCH_LINES  1000
+#define US_BATCH_BYTES  (512 * 1024)
+
+typedef struct {
+    us_files_t       files;
+
+    /* the batch: 0, or an exit code after a message; the same for a line */
+    int            (*send)(void *data, us_str_t text);
+    int            (*check)(void *data, us_str_t line);     /* or NULL */
+    void            *data;
+
+    unsigned         n;
+    size_t           len;
+    uint8_t          text[US_BATCH_BYTES + US_URL_MAX + 3];
+} us_batch_t;
+
+
+/* all lines of the files, to send(); an exit code */
+int us_batch_files(us_batch_t *b, int n, char **names);
+
+/* the same by hand; a flush sends what is left */
+int us_batch_add(us_batch_t *b, us_str_t line);
+int us_batch_flush(us_batch_t *b);
 
 /* reads one file, whose size is not part of f->total */
 int us_files_one(us_files_t *f, const char *name);

@@ -110,7 +110,7 @@ us_lineset_destroy(us_lineset_t *set)
 }
 
 
-size_t
+static size_t
 us_lineset_memory(const us_lineset_t *set)
 {
     return set->used + (set->mask + 1) * sizeof(uint64_t);
@@ -170,34 +170,23 @@ us_lineset_offset(uint64_t cell)
 
 
 void
-us_lineset_limit(us_lineset_t *set, size_t limit)
-{
-    set->limit = limit;
-}
-
-
-void
 us_lineset_progress(us_lineset_t *set, double share)
 {
     set->share = share;
 }
 
 
-/* the next number of cells, less one */
-
-static size_t
-us_lineset_next_mask(const us_lineset_t *set)
+static int
+us_lineset_grow_cells(us_lineset_t *set)
 {
-    size_t  mask;
-    double  expected;
+    size_t     mask, i, k, n, pos, offset[US_LINESET_GROUP];
+    double     expected;
+    uint64_t  *cells, h[US_LINESET_GROUP];
+    uint32_t   count;
+    us_str_t   line;
 
     mask = 2 * set->mask + 1;
-
-    if (set->share <= 0) {
-        return mask;
-    }
-
-    expected = set->lines / set->share;
+    expected = set->share > 0 ? set->lines / set->share : 0;
 
     while (expected / 3 * 4 > mask && mask < set->mask << 5) {
         mask = 2 * mask + 1;
@@ -211,20 +200,6 @@ us_lineset_next_mask(const us_lineset_t *set)
     {
         mask /= 2;
     }
-
-    return mask;
-}
-
-
-static int
-us_lineset_grow_cells(us_lineset_t *set)
-{
-    size_t     mask, i, k, n, pos, offset[US_LINESET_GROUP];
-    uint64_t  *cells, h[US_LINESET_GROUP];
-    uint32_t   count;
-    us_str_t   line;
-
-    mask = us_lineset_next_mask(set);
 
     if (set->used + (set->mask + mask + 2) * sizeof(uint64_t) > set->limit) {
         errno = ENOSPC;
@@ -469,7 +444,12 @@ us_lineset_add(us_lineset_t *set, const us_str_t *lines, size_t n,
 }
 
 
-int
+/*
+ * Of a counting set that keeps a number in place of the count: adds the line
+ * with *number, or has *number be what it was added with.  0, or -1.
+ */
+
+static int
 us_lineset_number(us_lineset_t *set, us_str_t line, uint32_t *number)
 {
     uint8_t   *p;
@@ -577,8 +557,8 @@ us_urlset_share(us_urlset_t *set)
     urls = us_lineset_memory(set->urls);
     sites = us_lineset_memory(set->sites);
 
-    us_lineset_limit(set->urls, set->limit > sites ? set->limit - sites : 0);
-    us_lineset_limit(set->sites, set->limit > urls ? set->limit - urls : 0);
+    set->urls->limit = set->limit > sites ? set->limit - sites : 0;
+    set->sites->limit = set->limit > urls ? set->limit - urls : 0;
 }
 
 
@@ -601,50 +581,39 @@ us_urlset_spell(us_urlset_t *set, us_store_item_t *item)
 }
 
 
-static size_t
-us_urlset_add_group(us_urlset_t *set, us_store_item_t *items, size_t n)
-{
-    size_t    i, done;
-    uint8_t  *key, answers[US_URLSET_GROUP];
-    us_str_t  keys[US_URLSET_GROUP];
-
-    for (i = 0; i < n; i++) {
-        us_store_item_split(&items[i]);
-
-        key = (uint8_t *) items[i].rest.data - 1;
-        *key = items[i].spelling & US_SPELLING_HTTPS ? 's' : 'h';
-
-        keys[i].data = key;
-        keys[i].len = items[i].rest.len + 1;
-    }
-
-    us_urlset_share(set);
-
-    done = us_lineset_add(set->urls, keys, n, answers);
-
-    us_urlset_share(set);
-
-    for (i = 0; i < done; i++) {
-        items[i].status = answers[i] ? US_NEW : US_SEEN;
-
-        if (answers[i] && us_urlset_spell(set, &items[i]) == -1) {
-            return i;
-        }
-    }
-
-    return done;
-}
-
-
 size_t
 us_urlset_add(us_urlset_t *set, us_store_item_t *items, size_t n)
 {
-    size_t  m, done, added;
+    size_t    i, m, done, added;
+    uint8_t  *key, answers[US_URLSET_GROUP];
+    us_str_t  keys[US_URLSET_GROUP];
 
-    for (done = 0; done < n; done += m) {
+    for (done = 0; done < n; done += m, items += m) {
         m = n - done < US_URLSET_GROUP ? n - done : US_URLSET_GROUP;
 
-        added = us_urlset_add_group(set, items + done, m);
+        for (i = 0; i < m; i++) {
+            us_store_item_split(&items[i]);
+
+            key = (uint8_t *) items[i].rest.data - 1;
+            *key = items[i].spelling & US_SPELLING_HTTPS ? 's' : 'h';
+
+            keys[i].data = key;
+            keys[i].len = items[i].rest.len + 1;
+        }
+
+        us_urlset_share(set);
+
+        added = us_lineset_add(set->urls, keys, m, answers);
+
+        us_urlset_share(set);
+
+        for (i = 0; i < added; i++) {
+            items[i].status = answers[i] ? US_NEW : US_SEEN;
+
+            if (answers[i] && us_urlset_spell(set, &items[i]) == -1) {
+                return done + i;
+            }
+        }
 
         if (added < m) {
             return done + added;

@@ -35,18 +35,6 @@ size_t us_lineset_add(us_lineset_t *set, const us_str_t *lines, size_t n,
 void us_lineset_progress(us_lineset_t *set, double share);
 
 /*
- * For a counting set that keeps a number of the caller's in place of the count:
- * adds the line with *number, or has *number be what it was added with.
- * Returns 0, or -1 as above.
- */
-int us_lineset_number(us_lineset_t *set, us_str_t line, uint32_t *number);
-
-/* another limit from now on */
-void us_lineset_limit(us_lineset_t *set, size_t limit);
-
-size_t us_lineset_memory(const us_lineset_t *set);
-
-/*
  * The lines in order: *pos is 0 first, then what the last call left there.
  * Returns 0 after the last one.  *count is 1 without counting.
  */

@@ -182,10 +182,10 @@ typedef struct {
 
 
 /*
- * From where the bytes come.  US_READ_DISK: past the kernel's cache; r->uncached
- * says whether the file system can do that.  US_READ_NOW: without waiting for
- * the disk; US_READ_FAILED with EAGAIN, here or of us_reader_next(): the disk
- * was asked for it, to be tried again.
+ * From where the bytes come.  US_READ_DISK: past the kernel's cache, if the
+ * file system can do that (r->uncached).  US_READ_NOW: without waiting for the
+ * disk; US_READ_FAILED with EAGAIN, here or of us_reader_next(): the disk was
+ * asked for it, to be tried again.
  */
 
 typedef enum {

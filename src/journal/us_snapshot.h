@@ -58,8 +58,8 @@ void us_snapshot_end(us_snapshot_t *s);
 
 /*
  * Removes what the manifest's snapshot makes void: older snapshots, segments
- * that end at or below its LSN.  Does nothing while somebody reads the directory
- * (file "readers").  Returns the number of files removed.
+ * that end at or below its LSN.  Does nothing while somebody reads the
+ * directory (file "readers").  Returns the number of files removed.
  */
 int us_snapshot_drop(int dirfd, const us_manifest_t *m);
 
