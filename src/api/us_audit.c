@@ -68,47 +68,19 @@ us_audit_known(us_audit_t *a, uint64_t number)
 
 
 /*
- * A line without the time.  One of another program, or of a number that the
- * store has not given, is passed over.
+ * Reads on; 1: there may be more.  A line of another program, or of a number
+ * that the store has not given, is passed over.
  */
-
-static int
-us_audit_line(us_audit_t *a, us_str_t line, uint64_t most)
-{
-    uint64_t          *known;
-    unsigned           left;
-    us_erasure_info_t  e;
-
-    if (line.len <= US_AUDIT_TIME) {
-        return 0;
-    }
-
-    line.data += US_AUDIT_TIME;
-    line.len -= US_AUDIT_TIME;
-
-    if (!us_list_erasure_read(&line, &e, &left) || e.number > most) {
-        return 0;
-    }
-
-    known = us_audit_known(a, e.number);
-
-    if (known == NULL) {
-        return -1;
-    }
-
-    *known = us_audit_code(&e, left);
-
-    return 0;
-}
-
-
-/* reads on; 1: there may be more */
 
 static int
 us_audit_piece(us_audit_t *a, uint64_t most)
 {
-    ssize_t   got;
-    uint8_t  *p, *end;
+    ssize_t            got;
+    uint8_t           *p, *end;
+    uint64_t          *known;
+    unsigned           left;
+    us_str_t           line;
+    us_erasure_info_t  e;
 
     got = us_disk_pread(a->fd, a->buf + a->n, US_AUDIT_BUF - a->n, a->size);
 
@@ -123,9 +95,19 @@ us_audit_piece(us_audit_t *a, uint64_t most)
     while ((end = memchr(p, '\n', a->n)) != NULL) {
         end++;
 
-        if (us_audit_line(a, (us_str_t) { (size_t) (end - p), p }, most) == -1)
+        line.data = p + US_AUDIT_TIME;
+        line.len = (size_t) (end - line.data);
+
+        if (end - p > US_AUDIT_TIME && us_list_erasure_read(&line, &e, &left)
+            && e.number <= most)
         {
-            return -1;
+            known = us_audit_known(a, e.number);
+
+            if (known == NULL) {
+                return -1;
+            }
+
+            *known = us_audit_code(&e, left);
         }
 
         a->n -= (size_t) (end - p);

@@ -430,26 +430,11 @@ us_select_next(us_store_t *s, const us_select_t *select, uint64_t from,
 }
 
 
-static int
-us_select_site(const us_select_t *select, us_str_t url)
-{
-    us_store_item_t  item;
-
-    item.url = url;
-    item.merge = select->merge;
-
-    us_store_item_split(&item);
-
-    return item.rest.len > select->site.len
-           && memcmp(item.rest.data, select->site.data, select->site.len) == 0
-           && item.rest.data[select->site.len] == '/';
-}
-
-
 us_store_status_t
 us_select(us_store_t *s, const us_select_t *select, uint64_t id, uint8_t *buf,
     us_str_t *url)
 {
+    us_store_item_t    item;
     us_store_status_t  status;
 
     if (select->set.number
@@ -482,11 +467,18 @@ us_select(us_store_t *s, const us_select_t *select, uint64_t id, uint8_t *buf,
         return US_UNKNOWN;
     }
 
-    if (select->site.len && !us_select_site(select, *url)) {
-        return US_UNKNOWN;
+    if (select->site.len == 0) {
+        return US_OK;
     }
 
-    return US_OK;
+    item.url = *url;
+    item.merge = select->merge;
+
+    us_store_item_split(&item);
+
+    return item.rest.len > select->site.len
+           && memcmp(item.rest.data, select->site.data, select->site.len) == 0
+           && item.rest.data[select->site.len] == '/' ? US_OK : US_UNKNOWN;
 }
 
 

@@ -94,29 +94,6 @@ us_quota_tag(const us_quota_t *q, us_str_t key)
 }
 
 
-static void
-us_quota_drain_locked(us_bucket_t *b, uint64_t rate, uint64_t now)
-{
-    uint64_t  elapsed;
-
-    /* another process's time may be later than ours */
-
-    if (now <= b->drained) {
-        return;
-    }
-
-    elapsed = now - b->drained;
-    b->drained = now;
-
-    if (elapsed > b->level / rate) {
-        b->level = 0;
-
-    } else {
-        b->level -= elapsed * rate;
-    }
-}
-
-
 /* the client's bucket, drained to now; NULL: it has none, and create is 0 */
 
 static us_bucket_t *
@@ -124,6 +101,7 @@ us_quota_find_locked(us_quota_t *q, uint64_t rate, uint64_t tag, uint64_t now,
     int create)
 {
     int           i;
+    uint64_t      drained;
     us_bucket_t  *row, *b, *lowest;
 
     row = &q->buckets[(tag >> 1) % q->rows * US_QUOTA_ROW];
@@ -132,7 +110,14 @@ us_quota_find_locked(us_quota_t *q, uint64_t rate, uint64_t tag, uint64_t now,
     for (i = 0; i < US_QUOTA_ROW; i++) {
         b = &row[i];
 
-        us_quota_drain_locked(b, rate, now);
+        /* another process's time may be later than ours */
+
+        if (now > b->drained) {
+            drained = now - b->drained > b->level / rate
+                      ? b->level : (now - b->drained) * rate;
+            b->level -= drained;
+            b->drained = now;
+        }
 
         if (b->tag == tag) {
             return b;

@@ -49,34 +49,11 @@ us_args_known(const char *known, us_str_t name)
 }
 
 
-/* whether it is a flag, and has a value that a flag has not */
-
-static int
-us_args_no_flag(us_str_t name, us_str_t value)
-{
-    size_t  i;
-
-    if (value.len == 0
-        || (value.len == 1 && (*value.data == '0' || *value.data == '1')))
-    {
-        return 0;
-    }
-
-    for (i = 0; i < sizeof(us_args_flags) / sizeof(us_args_flags[0]); i++) {
-        if (us_args_flags[i].len == name.len
-            && memcmp(us_args_flags[i].data, name.data, name.len) == 0) {
-            return 1;
-        }
-    }
-
-    return 0;
-}
-
-
 us_args_fault_t
 us_args_check(us_str_t query, const char *known, us_str_t *name)
 {
     int             n;
+    size_t          i;
     uint64_t        seen;
     const uint8_t  *p, *next, *last, *eq;
 
@@ -115,9 +92,19 @@ us_args_check(us_str_t query, const char *known, us_str_t *name)
 
         seen |= (uint64_t) 1 << n;
 
-        if (us_args_no_flag(*name, (us_str_t) { next - eq - 1, eq + 1 })) {
-            name->len = next - p;
-            return US_ARGS_FLAG;
+        /* a flag that has another value */
+
+        if (next - eq == 1
+            || (next - eq == 2 && (eq[1] == '0' || eq[1] == '1')))
+        {
+            continue;
+        }
+
+        for (i = 0; i < sizeof(us_args_flags) / sizeof(us_args_flags[0]); i++) {
+            if (us_str_compare(us_args_flags[i], *name) == 0) {
+                name->len = next - p;
+                return US_ARGS_FLAG;
+            }
         }
     }
 

@@ -7,6 +7,8 @@
 #include "us_time.h"
 #include "../us_text.h"
 
+#include <time.h>
+
 
 #define US_TIME_MAX  ((uint64_t) 1 << 40)
 
@@ -63,21 +65,6 @@ us_time_duration(us_str_t text, uint64_t *s)
     }
 
     return i && *s <= US_TIME_MAX ? 0 : -1;
-}
-
-
-/* days since 1970-01-01, of years 0 to 9999 of the Gregorian calendar */
-
-static int64_t
-us_time_days(int64_t year, int64_t month, int64_t day)
-{
-    /* Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms" */
-
-    year -= month <= 2;
-    month += month > 2 ? -3 : 9;
-
-    return 365 * year + year / 4 - year / 100 + year / 400
-           + (153 * month + 2) / 5 + day - 1 - 719468;
 }
 
 
@@ -171,13 +158,12 @@ us_time_zone(us_str_t text, int64_t *ahead)
 int
 us_time_point(us_str_t text, uint64_t *s)
 {
-    size_t    i;
-    int64_t   t, ahead;
-    uint64_t  year, month, day, hour, minute, second;
+    size_t     i;
+    int64_t    t, ahead;
+    uint64_t   year, month, day, hour, minute, second;
+    struct tm  tm;
 
-    static const uint8_t  days[] = { 31, 28, 31, 30, 31, 30,
-                                     31, 31, 30, 31, 30, 31 };
-
+    memset(&tm, 0, sizeof(struct tm));
     i = 0;
 
     if (us_read_u64(text, &i, US_TIME_MAX, s) == 0 && i == text.len) {
@@ -195,17 +181,15 @@ us_time_point(us_str_t text, uint64_t *s)
         return -1;
     }
 
-    if (day > days[month - 1]
-        && !(month == 2 && day == 29 && year % 4 == 0
-             && (year % 100 || year % 400 == 0)))
-    {
-        return -1;
-    }
+    tm.tm_year = (int) year - 1900;
+    tm.tm_mon = (int) month - 1;
+    tm.tm_mday = (int) day;
 
-    t = us_time_days((int64_t) year, (int64_t) month, (int64_t) day) * 86400
-        + (int64_t) (hour * 3600 + minute * 60 + second) - ahead;
+    t = timegm(&tm) + (int64_t) (hour * 3600 + minute * 60 + second) - ahead;
 
-    if (t < 0) {
+    /* 30 February is another day */
+
+    if (t < 0 || tm.tm_mday != (int) day) {
         return -1;
     }
 

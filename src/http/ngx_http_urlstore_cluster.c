@@ -356,10 +356,8 @@ ngx_http_urlstore_cluster_nodes(ngx_http_upstream_main_conf_t *umcf,
 }
 
 
-/* whether the file has changed, and what it has now */
-
-static void
-ngx_http_urlstore_cluster_look(ngx_http_urlstore_cluster_t *cluster,
+const us_map_t *
+ngx_http_urlstore_cluster_map(ngx_http_urlstore_cluster_t *cluster,
     ngx_log_t *log)
 {
     ngx_int_t     rc;
@@ -368,42 +366,35 @@ ngx_http_urlstore_cluster_look(ngx_http_urlstore_cluster_t *cluster,
 
     had = &cluster->file;
 
-    if (stat((char *) cluster->path.data, &file) == -1
-        || (file.st_ino == had->st_ino && file.st_size == had->st_size
-            && file.st_mtim.tv_sec == had->st_mtim.tv_sec
-            && file.st_mtim.tv_nsec == had->st_mtim.tv_nsec))
+    /* whether the file has changed, once a second */
+
+    if (cluster->looked != ngx_time()
+        && stat((char *) cluster->path.data, &file) == 0
+        && (file.st_ino != had->st_ino || file.st_size != had->st_size
+            || file.st_mtim.tv_sec != had->st_mtim.tv_sec
+            || file.st_mtim.tv_nsec != had->st_mtim.tv_nsec))
     {
-        return;
+        /* even if it cannot be read: one message for each change */
+
+        *had = file;
+
+        rc = ngx_http_urlstore_cluster_load(cluster, err);
+
+        if (rc == NGX_OK) {
+            ngx_log_error(NGX_LOG_NOTICE, log, 0,
+                          "urlstore_cluster \"%V\": map of version %uL",
+                          &cluster->name, cluster->map->map->version);
+
+        } else {
+            ngx_log_error(NGX_LOG_ERR, log, 0,
+                          "urlstore_cluster \"%V\": the map \"%V\" is not "
+                          "used, the one before stays: %s", &cluster->name,
+                          &cluster->path,
+                          rc == NGX_ERROR ? "out of memory" : err);
+        }
     }
 
-    /* even if it cannot be read: one message for each change */
-
-    *had = file;
-
-    rc = ngx_http_urlstore_cluster_load(cluster, err);
-
-    if (rc != NGX_OK) {
-        ngx_log_error(NGX_LOG_ERR, log, 0,
-                      "urlstore_cluster \"%V\": the map \"%V\" is not used, "
-                      "the one before stays: %s", &cluster->name,
-                      &cluster->path, rc == NGX_ERROR ? "out of memory" : err);
-        return;
-    }
-
-    ngx_log_error(NGX_LOG_NOTICE, log, 0,
-                  "urlstore_cluster \"%V\": map of version %uL",
-                  &cluster->name, cluster->map->map->version);
-}
-
-
-const us_map_t *
-ngx_http_urlstore_cluster_map(ngx_http_urlstore_cluster_t *cluster,
-    ngx_log_t *log)
-{
-    if (cluster->looked != ngx_time()) {
-        cluster->looked = ngx_time();
-        ngx_http_urlstore_cluster_look(cluster, log);
-    }
+    cluster->looked = ngx_time();
 
     return cluster->map ? cluster->map->map : NULL;
 }

@@ -308,7 +308,7 @@ ngx_http_urlstore_method(ngx_http_urlstore_ctx_t *ctx,
 }
 
 
-ngx_int_t
+static ngx_int_t
 ngx_http_urlstore_handler(ngx_http_request_t *r)
 {
     ngx_int_t                             rc;

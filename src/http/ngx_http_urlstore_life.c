@@ -192,7 +192,7 @@ ngx_http_urlstore_unlock(void *data)
 }
 
 
-void
+static void
 ngx_http_urlstore_zone_lock(ngx_http_urlstore_zone_t *zone,
     us_store_lock_t *lock)
 {

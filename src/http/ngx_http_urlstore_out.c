@@ -145,32 +145,6 @@ ngx_http_urlstore_piece_cleanup(void *data)
  * AddressSanitizer sees the end of malloc()'s only.
  */
 
-static void *
-ngx_http_urlstore_piece_map(ngx_log_t *log)
-{
-#if (NGX_DEBUG_PALLOC)
-
-    return ngx_alloc(NGX_HTTP_URLSTORE_MAP, log);
-
-#else
-
-    void  *p;
-
-    p = mmap(NULL, NGX_HTTP_URLSTORE_MAP, PROT_READ|PROT_WRITE,
-             MAP_PRIVATE|MAP_ANONYMOUS, -1, 0);
-
-    if (p == MAP_FAILED) {
-        ngx_log_error(NGX_LOG_EMERG, log, ngx_errno, "mmap(%d) failed",
-                      NGX_HTTP_URLSTORE_MAP);
-        return NULL;
-    }
-
-    return p;
-
-#endif
-}
-
-
 static ngx_http_urlstore_piece_t *
 ngx_http_urlstore_piece_get(ngx_http_urlstore_out_t *out)
 {
@@ -190,10 +164,26 @@ ngx_http_urlstore_piece_get(ngx_http_urlstore_out_t *out)
     }
 
     if (ngx_queue_empty(&ngx_http_urlstore_pieces)) {
-        q = ngx_http_urlstore_piece_map(out->pool->log);
+
+#if (NGX_DEBUG_PALLOC)
+
+        q = ngx_alloc(NGX_HTTP_URLSTORE_MAP, out->pool->log);
         if (q == NULL) {
             return NULL;
         }
+
+#else
+
+        q = mmap(NULL, NGX_HTTP_URLSTORE_MAP, PROT_READ|PROT_WRITE,
+                 MAP_PRIVATE|MAP_ANONYMOUS, -1, 0);
+
+        if (q == MAP_FAILED) {
+            ngx_log_error(NGX_LOG_EMERG, out->pool->log, ngx_errno,
+                          "mmap(%d) failed", NGX_HTTP_URLSTORE_MAP);
+            return NULL;
+        }
+
+#endif
 
     } else {
         q = ngx_queue_head(&ngx_http_urlstore_pieces);

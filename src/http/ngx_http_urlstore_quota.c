@@ -108,16 +108,48 @@ static ngx_http_urlstore_option_t  ngx_http_urlstore_quota_options[] = {
 
 
 static ngx_int_t
-ngx_http_urlstore_quota_create(ngx_shm_zone_t *shm_zone)
+ngx_http_urlstore_quota_init(ngx_shm_zone_t *shm_zone, void *data)
 {
+    ngx_http_urlstore_quota_zone_t *old = data;
+
     size_t                           size;
-    ngx_slab_pool_t                 *shpool;
-    us_quota_t                      *sh;
     void                            *buckets;
+    us_quota_t                      *sh;
+    ngx_slab_pool_t                 *shpool;
     ngx_http_urlstore_quota_zone_t  *zone;
 
     zone = shm_zone->data;
-    shpool = zone->shpool;
+    shpool = (ngx_slab_pool_t *) shm_zone->shm.addr;
+    zone->shpool = shpool;
+
+    if (old) {
+        if (zone->key.value.len != old->key.value.len
+            || ngx_strncmp(zone->key.value.data, old->key.value.data,
+                           zone->key.value.len)
+               != 0)
+        {
+            ngx_log_error(NGX_LOG_EMERG, shm_zone->shm.log, 0,
+                          "urlstore_quota zone \"%V\" uses the key \"%V\", "
+                          "but used \"%V\" before: give it another name",
+                          &shm_zone->shm.name, &zone->key.value,
+                          &old->key.value);
+            return NGX_ERROR;
+        }
+
+        zone->sh = old->sh;
+        return NGX_OK;
+    }
+
+    if (shm_zone->shm.exists) {
+        zone->sh = shpool->data;
+        return NGX_OK;
+    }
+
+    /* "nginx -t" touches no memory that it does not need */
+
+    if (ngx_test_config) {
+        return NGX_OK;
+    }
 
     sh = ngx_slab_calloc(shpool, sizeof(us_quota_t));
     if (sh == NULL) {
@@ -152,45 +184,6 @@ ngx_http_urlstore_quota_create(ngx_shm_zone_t *shm_zone)
     shpool->data = sh;
 
     return NGX_OK;
-}
-
-
-static ngx_int_t
-ngx_http_urlstore_quota_init(ngx_shm_zone_t *shm_zone, void *data)
-{
-    ngx_http_urlstore_quota_zone_t *old = data;
-
-    ngx_http_urlstore_quota_zone_t  *zone;
-
-    zone = shm_zone->data;
-    zone->shpool = (ngx_slab_pool_t *) shm_zone->shm.addr;
-
-    if (old) {
-        if (zone->key.value.len != old->key.value.len
-            || ngx_strncmp(zone->key.value.data, old->key.value.data,
-                           zone->key.value.len)
-               != 0)
-        {
-            ngx_log_error(NGX_LOG_EMERG, shm_zone->shm.log, 0,
-                          "urlstore_quota zone \"%V\" uses the key \"%V\", "
-                          "but used \"%V\" before: give it another name",
-                          &shm_zone->shm.name, &zone->key.value,
-                          &old->key.value);
-            return NGX_ERROR;
-        }
-
-        zone->sh = old->sh;
-        return NGX_OK;
-    }
-
-    if (shm_zone->shm.exists) {
-        zone->sh = zone->shpool->data;
-        return NGX_OK;
-    }
-
-    /* "nginx -t" touches no memory that it does not need */
-
-    return ngx_test_config ? NGX_OK : ngx_http_urlstore_quota_create(shm_zone);
 }
 
 

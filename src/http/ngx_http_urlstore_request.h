@@ -351,7 +351,6 @@ ngx_http_urlstore_promised(ngx_http_urlstore_ctx_t *ctx)
 
 const ngx_http_urlstore_endpoint_t *ngx_http_urlstore_endpoint(
     ngx_str_t *name);
-ngx_int_t ngx_http_urlstore_handler(ngx_http_request_t *r);
 
 /* of the endpoints; a content handler's result */
 

@@ -217,45 +217,13 @@ ngx_http_urlstore_health_handler(ngx_http_urlstore_ctx_t *ctx)
 
 /*
  * The page's links are relative and need the slash after the location's name.
- * The answer is relative too: "./NAME/" cannot lead to another host.
+ * The redirect is relative too: "./NAME/" cannot lead to another host.
  */
-
-static ngx_int_t
-ngx_http_urlstore_page_redirect(ngx_http_urlstore_ctx_t *ctx)
-{
-    u_char              *name, *end;
-    ngx_http_request_t  *r;
-
-    r = ctx->r;
-
-    name = r->unparsed_uri.data;
-    end = ngx_strlchr(name, name + r->unparsed_uri.len, '?');
-
-    if (end == NULL) {
-        end = name + r->unparsed_uri.len;
-    }
-
-    for (name = end; name > r->unparsed_uri.data && name[-1] != '/'; name--) {
-        /* void */
-    }
-
-    ngx_http_urlstore_header_printf(ctx, "Location", sizeof(".//?") - 1
-                                    + (end - name) + r->args.len,
-                                    "./%*s/%s%V", end - name, name,
-                                    r->args.len ? "?" : "", &r->args);
-
-
-    ctx->status = NGX_HTTP_MOVED_PERMANENTLY;
-
-    ngx_str_set(&ctx->type, "text/plain");
-
-    return ngx_http_urlstore_send_text(ctx, us_string("moved\n"));
-}
-
 
 ngx_int_t
 ngx_http_urlstore_page_handler(ngx_http_urlstore_ctx_t *ctx)
 {
+    u_char                        *name, *end;
     ngx_http_request_t            *r;
     ngx_http_urlstore_loc_conf_t  *ulcf;
 
@@ -264,7 +232,27 @@ ngx_http_urlstore_page_handler(ngx_http_urlstore_ctx_t *ctx)
     ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
 
     if (ulcf->endpoint == NULL && r->uri.data[r->uri.len - 1] != '/') {
-        return ngx_http_urlstore_page_redirect(ctx);
+        name = r->unparsed_uri.data;
+        end = ngx_strlchr(name, name + r->unparsed_uri.len, '?');
+
+        if (end == NULL) {
+            end = name + r->unparsed_uri.len;
+        }
+
+        for (name = end; name > r->unparsed_uri.data && name[-1] != '/'; name--)
+        {
+            /* void */
+        }
+
+        ngx_http_urlstore_header_printf(ctx, "Location", sizeof(".//?") - 1
+                                        + (end - name) + r->args.len,
+                                        "./%*s/%s%V", end - name, name,
+                                        r->args.len ? "?" : "", &r->args);
+
+        ctx->status = NGX_HTTP_MOVED_PERMANENTLY;
+        ngx_str_set(&ctx->type, "text/plain");
+
+        return ngx_http_urlstore_send_text(ctx, us_string("moved\n"));
     }
 
     /* nothing from elsewhere, and no script but the page's own */

@@ -276,8 +276,6 @@ void ngx_http_urlstore_clock(ngx_http_urlstore_zone_t *zone);
 /* of every request: another process may have changed state and epoch */
 void ngx_http_urlstore_refresh(ngx_http_urlstore_zone_t *zone);
 
-void ngx_http_urlstore_zone_lock(ngx_http_urlstore_zone_t *zone,
-    us_store_lock_t *lock);
 void ngx_http_urlstore_hot_init(size_t size, ngx_log_t *log);
 void ngx_http_urlstore_hot_wipe(void);
 void ngx_http_urlstore_hot_exit(void);

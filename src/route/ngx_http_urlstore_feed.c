@@ -118,34 +118,6 @@ ngx_http_urlstore_feed_base(ngx_http_urlstore_feed_t *feed)
 }
 
 
-static ngx_int_t
-ngx_http_urlstore_feed_call(ngx_http_urlstore_ctx_t *ctx,
-    ngx_http_urlstore_feed_t *feed)
-{
-    uint64_t                   number, from;
-    ngx_http_urlstore_call_t  *call;
-
-    call = feed->fan->calls;
-    number = feed->map->shards[feed->at].number;
-    from = ngx_max(feed->cursor.local[number], feed->first);
-    feed->asked = ngx_min(feed->limit - feed->list.shown,
-                          NGX_HTTP_URLSTORE_LISTED);
-
-    call->shard = feed->at;
-    call->reads = 1;
-    call->reuses = 1;
-    ngx_str_set(&call->accept, "text/plain");
-
-    return ngx_http_urlstore_route_path(ctx, &call->path,
-                                        "%s%uL&limit=%uL&summary=1%V",
-                                        feed->path,
-                                        ngx_http_urlstore_feed_base(feed)
-                                        + from, feed->asked, &feed->select)
-           == NGX_OK
-           ? ngx_http_urlstore_fan_call(feed->fan, call) : NGX_ERROR;
-}
-
-
 /* the cursor, whether there is more, and who did not answer */
 
 static ngx_int_t
@@ -256,7 +228,11 @@ static ngx_int_t
 ngx_http_urlstore_feed_next(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_feed_t *feed)
 {
-    uint32_t  number;
+    uint32_t                   number;
+    uint64_t                   from;
+    ngx_http_urlstore_call_t  *call;
+
+    call = feed->fan->calls;
 
     while (feed->left) {
 
@@ -278,7 +254,23 @@ ngx_http_urlstore_feed_next(ngx_http_urlstore_ctx_t *ctx,
             continue;
         }
 
-        if (ngx_http_urlstore_feed_call(ctx, feed) == NGX_OK) {
+        from = ngx_http_urlstore_feed_base(feed)
+               + ngx_max(feed->cursor.local[number], feed->first);
+        feed->asked = ngx_min(feed->limit - feed->list.shown,
+                              NGX_HTTP_URLSTORE_LISTED);
+
+        call->shard = feed->at;
+        call->reads = 1;
+        call->reuses = 1;
+        ngx_str_set(&call->accept, "text/plain");
+
+        if (ngx_http_urlstore_route_path(ctx, &call->path,
+                                         "%s%uL&limit=%uL&summary=1%V",
+                                         feed->path, from, feed->asked,
+                                         &feed->select)
+            == NGX_OK
+            && ngx_http_urlstore_fan_call(feed->fan, call) == NGX_OK)
+        {
             return NGX_AGAIN;
         }
 

@@ -457,21 +457,39 @@ ngx_http_urlstore_parts_named(ngx_http_urlstore_ctx_t *ctx)
 }
 
 
-/* a site, as the client spells it, is erased by all shards */
-
-static ngx_int_t
-ngx_http_urlstore_parts_site(ngx_http_urlstore_ctx_t *ctx)
+ngx_int_t
+ngx_http_urlstore_route_erase(ngx_http_urlstore_ctx_t *ctx)
 {
     us_str_t                  args, site, reason;
     ngx_int_t                 rc;
     ngx_str_t                 path;
     ngx_http_urlstore_fan_t  *fan;
 
+    if (ctx->tail.len) {
+        return ngx_http_urlstore_parts_named(ctx);
+    }
+
+    if (ctx->r->method != NGX_HTTP_POST) {
+        return ngx_http_urlstore_route_erasures(ctx);
+    }
+
+    rc = ngx_http_urlstore_erase_args(ctx, &site);
+
+    if (rc != NGX_DECLINED) {
+        return rc;
+    }
+
+    if (site.len == 0) {
+        return ngx_http_urlstore_batch(ctx, NGX_HTTP_URLSTORE_ERASE, 0);
+    }
+
     fan = ngx_http_urlstore_fan(ctx, &rc);
 
     if (fan == NULL) {
         return rc;
     }
+
+    /* a site, as the client spells it, is erased by all shards */
 
     args = ngx_http_urlstore_str(&ctx->r->args);
     reason = us_string("");
@@ -491,29 +509,4 @@ ngx_http_urlstore_parts_site(ngx_http_urlstore_ctx_t *ctx)
     fan->done = ngx_http_urlstore_parts_done;
 
     return ngx_http_urlstore_fan_all(fan, &path, NGX_HTTP_POST, 0);
-}
-
-
-ngx_int_t
-ngx_http_urlstore_route_erase(ngx_http_urlstore_ctx_t *ctx)
-{
-    us_str_t   site;
-    ngx_int_t  rc;
-
-    if (ctx->tail.len) {
-        return ngx_http_urlstore_parts_named(ctx);
-    }
-
-    if (ctx->r->method != NGX_HTTP_POST) {
-        return ngx_http_urlstore_route_erasures(ctx);
-    }
-
-    rc = ngx_http_urlstore_erase_args(ctx, &site);
-
-    if (rc != NGX_DECLINED) {
-        return rc;
-    }
-
-    return site.len ? ngx_http_urlstore_parts_site(ctx)
-                    : ngx_http_urlstore_batch(ctx, NGX_HTTP_URLSTORE_ERASE, 0);
 }
