@@ -62,23 +62,6 @@ us_cli_find(const char *name)
 }
 
 
-/* whether --help is among the options; no command has it as an argument */
-
-static int
-us_cli_asks(int argc, char **argv)
-{
-    int  i;
-
-    for (i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
-        if (strcmp(argv[i], "--help") == 0) {
-            return 1;
-        }
-    }
-
-    return 0;
-}
-
-
 /* the exit code of a command, after all of its output was written */
 
 static int
@@ -180,22 +163,6 @@ us_help_text(FILE *f, const char *s)
 }
 
 
-/* "-q, --quiet", or with an argument "--filter N,RATE" */
-
-static int
-us_help_option(char *buf, size_t size, const us_cli_option_t *o)
-{
-    char  letter[8];
-
-    (void) snprintf(letter, sizeof(letter), o->key < US_CLI_LONG ? "-%c, "
-                                                                 : "    ",
-                    o->key);
-
-    return snprintf(buf, size, "%s--%s%s%s", letter, o->name,
-                    o->arg ? " " : "", o->arg ? o->arg : "");
-}
-
-
 static void
 us_cli_list(FILE *f)
 {
@@ -217,7 +184,6 @@ static void
 us_cli_manual(const us_cli_command_t *c)
 {
     int                     n;
-    char                    buf[128];
     const us_cli_option_t  *o;
 
     if (c == NULL) {
@@ -236,8 +202,11 @@ us_cli_manual(const us_cli_command_t *c)
     }
 
     for (o = c->options; o && o->name; o++) {
-        n = 2 + us_help_option(buf, sizeof(buf), o);
-        printf("  %s", buf);
+        /* "-q, --quiet", or with an argument "--filter N,RATE" */
+
+        n = printf(o->key < US_CLI_LONG ? "  -%c, " : "      ", o->key);
+        n += printf("--%s%s%s", o->name, o->arg ? " " : "",
+                    o->arg ? o->arg : "");
 
         if (n >= US_HELP_COLUMN) {
             printf("\n");
@@ -585,7 +554,7 @@ const us_cli_command_t  us_cli_version = {
 int
 main(int argc, char **argv)
 {
-    int                      fd;
+    int                      fd, i;
     static char              name[64];
     const us_cli_command_t  *c;
 
@@ -624,9 +593,13 @@ main(int argc, char **argv)
         return US_CLI_USAGE;
     }
 
-    if (us_cli_asks(argc - 1, argv + 1)) {
-        us_cli_manual(c);
-        return us_cli_streams(US_CLI_DONE);
+    /* --help among the options; no command has it as an argument */
+
+    for (i = 2; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        if (strcmp(argv[i], "--help") == 0) {
+            us_cli_manual(c);
+            return us_cli_streams(US_CLI_DONE);
+        }
     }
 
     /* the name that getopt_long() puts before its messages */

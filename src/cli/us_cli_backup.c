@@ -52,41 +52,6 @@ us_dest_fail(const us_dest_t *t, const char *what)
 }
 
 
-static int
-us_dest_parent(us_dest_t *t, int from)
-{
-    char         parent[PATH_MAX];
-    struct stat  a, b;
-
-    snprintf(parent, sizeof(parent), "%s", t->path);
-
-    if (t->name == t->path) {
-        strcpy(parent, ".");
-
-    } else {
-        /* of "/name", too */
-        parent[t->name - t->path - (t->name - t->path > 1)] = '\0';
-    }
-
-    t->parent = open(parent, O_RDONLY|O_DIRECTORY|O_CLOEXEC);
-
-    if (t->parent == -1) {
-        return us_dest_fail(t, "its parent directory could not be opened");
-    }
-
-    if (fstat(t->parent, &a) == -1 || fstat(from, &b) == -1) {
-        return us_dest_fail(t, "fstat failed");
-    }
-
-    if (a.st_dev == b.st_dev && a.st_ino == b.st_ino) {
-        errno = 0;
-        return us_dest_fail(t, "it lies in the directory to be copied");
-    }
-
-    return US_CLI_DONE;
-}
-
-
 /* nothing, or an empty directory; st->st_nlink is 0 if there is nothing */
 
 static int
@@ -176,9 +141,9 @@ static int
 us_dest_open(us_dest_t *t, const char *path, int from)
 {
     int              n;
-    char            *slash, name[US_DIR_NAME];
+    char            *slash, name[US_DIR_NAME], parent[PATH_MAX];
     size_t           len;
-    struct stat      st;
+    struct stat      st, a, b;
     us_disk_error_t  e;
 
     t->parent = -1;
@@ -204,9 +169,27 @@ us_dest_open(us_dest_t *t, const char *path, int from)
     snprintf(t->tmp, sizeof(t->tmp), "%.*s.tmp",
              (int) (sizeof(t->tmp) - sizeof(".tmp")), t->name);
 
-    if (us_dest_parent(t, from) != US_CLI_DONE
-        || us_dest_empty(t, &st) != US_CLI_DONE)
-    {
+    /* its parent: "." of "name", "/" of "/name" */
+
+    n = (int) (t->name - t->path);
+    snprintf(parent, sizeof(parent), "%.*s", n > 1 ? n - 1 : n, t->path);
+
+    t->parent = open(n ? parent : ".", O_RDONLY|O_DIRECTORY|O_CLOEXEC);
+
+    if (t->parent == -1) {
+        return us_dest_fail(t, "its parent directory could not be opened");
+    }
+
+    if (fstat(t->parent, &a) == -1 || fstat(from, &b) == -1) {
+        return us_dest_fail(t, "fstat failed");
+    }
+
+    if (a.st_dev == b.st_dev && a.st_ino == b.st_ino) {
+        errno = 0;
+        return us_dest_fail(t, "it lies in the directory to be copied");
+    }
+
+    if (us_dest_empty(t, &st) != US_CLI_DONE) {
         return US_CLI_USAGE;
     }
 

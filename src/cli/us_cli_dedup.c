@@ -753,40 +753,16 @@ us_dedup_progress(void *data, double share)
 }
 
 
-/* prints the lines with their counts, after all input was read */
-
-static int
-us_dedup_print_counts(us_dedup_t *d)
-{
-    size_t            pos;
-    uint32_t          count;
-    us_str_t          line;
-    us_store_item_t   item;
-
-    pos = 0;
-
-    while (d->set && us_lineset_walk(d->set, &pos, &line, &count)) {
-        if (us_dedup_print(d, line, count) != 0) {
-            return US_CLI_USAGE;
-        }
-    }
-
-    while (d->urls && us_urlset_walk(d->urls, &pos, &item, &count)) {
-        if (us_dedup_print_url(d, &item, count) != 0) {
-            return US_CLI_USAGE;
-        }
-    }
-
-    return us_dedup_flush(d);
-}
-
-
 static int
 us_dedup_run(int argc, char **argv)
 {
     int               rc, code;
+    size_t            pos;
     unsigned          i;
+    us_str_t          line;
+    uint32_t          count;
     us_dedup_t        d;
+    us_store_item_t   item;
     us_filter_info_t  info;
 
     memset(&d, 0, sizeof(us_dedup_t));
@@ -823,9 +799,23 @@ us_dedup_run(int argc, char **argv)
     rc = d.follow ? us_follow_run(d.follow, &d.files)
                   : us_files_run(&d.files, argc - optind, argv + optind);
 
-    if (rc == 0 && d.count) {
-        rc = us_dedup_print_counts(&d);
+    /* the lines with their counts, after all input was read */
+
+    pos = 0;
+
+    while (rc == 0 && d.count && d.set
+           && us_lineset_walk(d.set, &pos, &line, &count))
+    {
+        rc = us_dedup_print(&d, line, count);
     }
+
+    while (rc == 0 && d.count && d.urls
+           && us_urlset_walk(d.urls, &pos, &item, &count))
+    {
+        rc = us_dedup_print_url(&d, &item, count);
+    }
+
+    rc = rc ? rc : us_dedup_flush(&d);
 
     us_files_end(&d.files);
 

@@ -9,8 +9,8 @@
  * was claimed last.  The second prints the same of a service, by POST /url of
  * all ids, also where a node may not deny and so lists nothing; those of a set
  * by GET /urls.  The third
- * prints URLs in order of their bytes, sorted through temporary files if there
- * are more than fit SIZE (256m).
+ * prints URLs in order of their bytes, by sort(1), through temporary files if
+ * there are more than fit SIZE (256m).
  *
  * --delta codes each URL by what it has in common with the one before, as the
  * Connectivity Server stores its URLs:
@@ -31,8 +31,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 
@@ -88,356 +90,11 @@ static const us_cli_option_t  us_dump_list[] = {
 };
 
 
-/*
- * An external sort of strings, by bytes.
- *
- *     add, add, add ... --full--> sorted run in a temporary file
- *     add, add, add ... --full--> sorted run
- *     end: runs and what is in memory are merged through a heap
- *
- * When US_SORT_RUNS have come together they are merged into one.  Temporary
- * files lie in $TMPDIR or /tmp and have no name.
- *
- *     mem   |len text|len text|len text|     ...     | -> | -> | -> |
- *           from here strings,                 from there their places
- *
- * When the two meet, the strings are sorted and written to a file that has no
- * name: a run.  At the end all runs and what is left are merged; before there
- * are more runs than US_SORT_RUNS, those that there are become one.
- */
-
-#define US_SORT_RUNS    64
-#define US_SORT_BUFFER  (64 * 1024)
-
-
-typedef struct us_sort_s  us_sort_t;
-
-/* 0, or -1 to stop */
-typedef int (*us_sort_out_pt)(void *data, us_str_t s);
-
-
-/* strings in memory: from one end the bytes, from the other their places */
-
-struct us_sort_s {
-    uint8_t      *mem;
-    size_t        size;
-    size_t        used;
-    size_t        n;
-    FILE         *runs[US_SORT_RUNS];
-    unsigned      nruns;
-};
-
-
-/* a run that is being read; file NULL: the strings in memory */
-
-typedef struct {
-    FILE         *file;
-    us_str_t      s;
-    uint8_t      *buf;
-    size_t        buf_size;
-    size_t        next;
-} us_sort_run_t;
-
-
-static us_str_t
-us_sort_string(const uint8_t *p)
-{
-    uint32_t  len;
-
-    memcpy(&len, p, sizeof(len));
-
-    return (us_str_t) { len, p + sizeof(len) };
-}
-
+/* the next URL in the order of bytes; 0, or -1: it cannot be printed */
 
 static int
-us_sort_compare(const void *one, const void *two)
+us_dump_out(us_dump_options_t *o, us_str_t s)
 {
-    return us_str_compare(us_sort_string(*(uint8_t *const *) one),
-                         us_sort_string(*(uint8_t *const *) two));
-}
-
-
-/* memory: bytes to be used for strings */
-
-static us_sort_t *
-us_sort_create(size_t memory)
-{
-    us_sort_t  *s;
-
-    s = calloc(1, sizeof(us_sort_t));
-
-    if (s == NULL) {
-        return NULL;
-    }
-
-    /* at least one string of any length */
-
-    s->size = (memory < 65536) ? 65536 : memory & ~(size_t) 7;
-    s->mem = malloc(s->size);
-
-    if (s->mem == NULL) {
-        free(s);
-        return NULL;
-    }
-
-    return s;
-}
-
-
-static uint8_t **
-us_sort_places(us_sort_t *s)
-{
-    return (uint8_t **) (s->mem + s->size) - s->n;
-}
-
-
-static void
-us_sort_memory(us_sort_t *s)
-{
-    qsort(us_sort_places(s), s->n, sizeof(uint8_t *), us_sort_compare);
-}
-
-
-static int
-us_sort_write(void *data, us_str_t s)
-{
-    FILE      *f = data;
-    uint32_t   len;
-
-    len = (uint32_t) s.len;
-
-    return (fwrite(&len, sizeof(len), 1, f) == 1
-            && fwrite(s.data, s.len, 1, f) == 1) ? 0 : -1;
-}
-
-
-/* the next string of a run: 1, 0 at its end, -1 */
-
-static int
-us_sort_read(us_sort_t *s, us_sort_run_t *run)
-{
-    uint32_t  len;
-
-    if (run->file == NULL) {
-        if (run->next == s->n) {
-            return 0;
-        }
-
-        run->s = us_sort_string(us_sort_places(s)[run->next++]);
-
-        return 1;
-    }
-
-    if (fread(&len, sizeof(len), 1, run->file) != 1) {
-        return feof(run->file) ? 0 : -1;
-    }
-
-    if (len > run->buf_size) {
-        free(run->buf);
-        run->buf_size = len + 1024;
-        run->buf = malloc(run->buf_size);
-
-        if (run->buf == NULL) {
-            run->buf_size = 0;
-            return -1;
-        }
-    }
-
-    if (len && fread(run->buf, len, 1, run->file) != 1) {
-        return -1;
-    }
-
-    run->s = (us_str_t) { len, run->buf };
-
-    return 1;
-}
-
-
-static void
-us_sort_sink(us_sort_run_t **heap, unsigned n, unsigned i)
-{
-    unsigned        k;
-    us_sort_run_t  *run;
-
-    for ( ;; ) {
-        k = 2 * i + 1;
-
-        if (k >= n) {
-            return;
-        }
-
-        if (k + 1 < n && us_str_compare(heap[k + 1]->s, heap[k]->s) < 0) {
-            k++;
-        }
-
-        if (us_str_compare(heap[i]->s, heap[k]->s) <= 0) {
-            return;
-        }
-
-        run = heap[i];
-        heap[i] = heap[k];
-        heap[k] = run;
-        i = k;
-    }
-}
-
-
-/* merges the runs, and the strings in memory if with_memory is 1 */
-
-static int
-us_sort_merge(us_sort_t *s, unsigned with_memory, us_sort_out_pt out,
-    void *data)
-{
-    int             rc;
-    unsigned        i, n;
-    us_sort_run_t   runs[US_SORT_RUNS + 1], *heap[US_SORT_RUNS + 1];
-
-    memset(runs, 0, sizeof(runs));
-    n = 0;
-    rc = 0;
-
-    for (i = 0; rc >= 0 && i < s->nruns + with_memory; i++) {
-
-        if (i < s->nruns) {
-            runs[i].file = s->runs[i];
-            rewind(s->runs[i]);
-        }
-
-        rc = us_sort_read(s, &runs[i]);
-
-        if (rc == 1) {
-            heap[n++] = &runs[i];
-        }
-    }
-
-    for (i = n / 2; i-- > 0; /* void */ ) {
-        us_sort_sink(heap, n, i);
-    }
-
-    while (rc >= 0 && n) {
-        rc = out(data, heap[0]->s);
-
-        if (rc == 0) {
-            rc = us_sort_read(s, heap[0]);
-
-            if (rc == 0) {
-                heap[0] = heap[--n];
-            }
-
-            us_sort_sink(heap, n, 0);
-        }
-    }
-
-    for (i = 0; i < s->nruns; i++) {
-        free(runs[i].buf);
-    }
-
-    return rc < 0 ? -1 : 0;
-}
-
-
-/* makes room: what is in memory becomes a run */
-
-static int
-us_sort_spill(us_sort_t *s)
-{
-    int          fd;
-    FILE        *f;
-    size_t       i;
-    const char  *dir;
-
-    dir = getenv("TMPDIR");
-    fd = open(dir ? dir : "/tmp", O_RDWR|O_TMPFILE|O_CLOEXEC, 0600);
-
-    f = (fd == -1) ? tmpfile() : fdopen(fd, "w+");
-
-    if (f) {
-        (void) setvbuf(f, NULL, _IOFBF, US_SORT_BUFFER);
-    }
-
-    if (f == NULL) {
-        return -1;
-    }
-
-    if (s->nruns == US_SORT_RUNS) {
-
-        if (us_sort_merge(s, 0, us_sort_write, f) != 0 || fflush(f) != 0) {
-            (void) fclose(f);
-            return -1;
-        }
-
-        for (i = 0; i < s->nruns; i++) {
-            (void) fclose(s->runs[i]);
-        }
-
-        s->runs[0] = f;
-        s->nruns = 1;
-
-        return us_sort_spill(s);
-    }
-
-    us_sort_memory(s);
-
-    for (i = 0; i < s->n; i++) {
-        if (us_sort_write(f, us_sort_string(us_sort_places(s)[i])) != 0) {
-            break;
-        }
-    }
-
-    if (i < s->n || fflush(f) != 0) {
-        (void) fclose(f);
-        return -1;
-    }
-
-    s->runs[s->nruns++] = f;
-    s->used = 0;
-    s->n = 0;
-
-    return 0;
-}
-
-
-/* -1 with errno: no memory or no disk */
-
-static int
-us_sort_add(us_sort_t *s, us_str_t text)
-{
-    uint32_t  len;
-
-    if (s->used + sizeof(len) + text.len
-        > s->size - (s->n + 1) * sizeof(uint8_t *))
-    {
-        if (s->n == 0) {
-            errno = EMSGSIZE;
-            return -1;
-        }
-
-        if (us_sort_spill(s) != 0) {
-            return -1;
-        }
-
-        return us_sort_add(s, text);
-    }
-
-    len = (uint32_t) text.len;
-
-    s->n++;
-    *us_sort_places(s) = s->mem + s->used;
-
-    memcpy(s->mem + s->used, &len, sizeof(len));
-    memcpy(s->mem + s->used + sizeof(len), text.data, text.len);
-    s->used += sizeof(len) + text.len;
-
-    return 0;
-}
-
-
-static int
-us_dump_out(void *data, us_str_t s)
-{
-    us_dump_options_t  *o = data;
-
     size_t  n, max;
 
     max = (s.len < o->last_len) ? s.len : o->last_len;
@@ -467,8 +124,10 @@ us_dump_out(void *data, us_str_t s)
 }
 
 
+/* the lines of all ids; sort: URLs only, to that */
+
 static int
-us_dump_ids(us_cli_data_t *d, us_dump_options_t *o, us_sort_t *sort)
+us_dump_ids(us_cli_data_t *d, us_dump_options_t *o, FILE *sort)
 {
     int                rc;
     uint8_t            buf[US_URL_MAX + 8];
@@ -488,7 +147,7 @@ us_dump_ids(us_cli_data_t *d, us_dump_options_t *o, us_sort_t *sort)
         status = us_select(d->store, &o->select, id, buf, &url);
 
         if (status == US_OK && sort) {
-            rc = us_sort_add(sort, url);
+            rc = fwrite(buf, url.len, 1, sort) != 1 || putc('\n', sort) == EOF;
 
         } else if (status == US_OK) {
             (void) printf("%" PRIu64 "\t%.*s", first + id, (int) url.len, buf);
@@ -513,32 +172,81 @@ us_dump_ids(us_cli_data_t *d, us_dump_options_t *o, us_sort_t *sort)
 }
 
 
+/*
+ * The URLs through sort(1), which has temporary files in $TMPDIR or /tmp for
+ * what is more than o->memory.  0; or -1 with errno.
+ */
+
 static int
 us_dump_sorted(us_cli_data_t *d, us_dump_options_t *o)
 {
-    int         rc;
-    unsigned    i;
-    us_sort_t  *sort;
+    int       rc, status, in[2], out[2];
+    char      memory[32], *line;
+    FILE     *to, *from;
+    pid_t     pid;
+    size_t    room;
+    ssize_t   n;
 
-    sort = us_sort_create(o->memory);
-
-    if (sort == NULL) {
+    if (pipe2(in, O_CLOEXEC) == -1 || pipe2(out, O_CLOEXEC) == -1) {
         return -1;
     }
 
-    rc = us_dump_ids(d, o, sort);
+    (void) snprintf(memory, sizeof(memory), "-S%zuk", o->memory / 1024 + 1);
 
-    if (rc == 0) {
-        us_sort_memory(sort);
-        rc = us_sort_merge(sort, 1, us_dump_out, o);
+    pid = fork();
+
+    if (pid == -1) {
+        return -1;
     }
 
-    for (i = 0; i < sort->nruns; i++) {
-        (void) fclose(sort->runs[i]);
+    if (pid == 0) {
+        if (setenv("LC_ALL", "C", 1) == -1 || dup2(in[0], 0) == -1
+            || dup2(out[1], 1) == -1)
+        {
+            _exit(127);
+        }
+
+        execlp("sort", "sort", memory, (char *) NULL);
+        fprintf(stderr, "urlstore: cannot run sort: %s\n", strerror(errno));
+        _exit(127);
     }
 
-    free(sort->mem);
-    free(sort);
+    (void) close(in[0]);
+    (void) close(out[1]);
+
+    /* it may end before it was given all: its exit code says that */
+
+    (void) signal(SIGPIPE, SIG_IGN);
+
+    to = fdopen(in[1], "w");
+    from = fdopen(out[0], "r");
+    rc = to == NULL || from == NULL ? -1 : us_dump_ids(d, o, to);
+
+    if (to && fclose(to) != 0) {
+        rc = -1;
+    }
+
+    (void) signal(SIGPIPE, SIG_DFL);
+
+    line = NULL;
+    room = 0;
+
+    while (rc == 0 && (n = getline(&line, &room, from)) > 0) {
+        rc = us_dump_out(o, (us_str_t) { n - 1, (uint8_t *) line });
+    }
+
+    free(line);
+
+    if (from) {
+        (void) fclose(from);
+    }
+
+    while (waitpid(pid, &status, 0) == -1 && errno == EINTR) { /* void */ }
+
+    if (rc == 0 && status != 0) {
+        errno = EIO;
+        rc = -1;
+    }
 
     if (rc == 0 && o->urls) {
         fprintf(stderr, "urlstore: %" PRIu64 " URLs, %.2f bytes each, %.2f "

@@ -209,51 +209,17 @@ us_erase_value(const us_str_t *line, const char *name, int *len)
 
 
 /*
- * A line with #: the name of an erasure; or, of a list, where it goes on, which
- * is the next endpoint.  A router also says which shards do not answer.
+ * Prints what a service has answered.  A line with # has the name of an
+ * erasure; or, of a list, where it goes on, which is the next endpoint.  A
+ * router also says there which shards do not answer.
  */
-
-static void
-us_erase_about(us_erasing_t *e, const us_str_t *line)
-{
-    int          len;
-    const char  *value;
-
-    value = us_erase_value(line, " erasure=", &len);
-
-    if (value) {
-        us_erase_name(e, value);
-    }
-
-    value = us_erase_value(line, " unavailable=", &len);
-
-    if (value && e->shown == 0) {
-        (void) us_cli_fail("shards that do not answer: %.*s", len, value);
-        e->code = US_CLI_REFUSED;
-    }
-
-    value = us_erase_value(line, " next=", &len);
-
-    if (value) {
-        (void) snprintf(e->endpoint, sizeof(e->endpoint),
-                        "/erase?summary=1&from=%.*s", len, value);
-    }
-
-    value = us_erase_value(line, " cursor=", &len);
-
-    if (value) {
-        (void) snprintf(e->endpoint, sizeof(e->endpoint),
-                        "/erase?cursor=%.*s", len, value);
-    }
-}
-
-
-/* prints what a service has answered */
 
 static void
 us_erase_print(us_erasing_t *e)
 {
+    int             len;
     us_str_t        line, text;
+    const char     *value;
     const uint8_t  *tab;
 
     text = (us_str_t) { e->client.len, e->client.reply };
@@ -263,7 +229,34 @@ us_erase_print(us_erasing_t *e)
         line = us_cli_line(&text);
 
         if (line.len && *line.data == '#') {
-            us_erase_about(e, &line);
+            value = us_erase_value(&line, " erasure=", &len);
+
+            if (value) {
+                us_erase_name(e, value);
+            }
+
+            value = us_erase_value(&line, " unavailable=", &len);
+
+            if (value && e->shown == 0) {
+                (void) us_cli_fail("shards that do not answer: %.*s", len,
+                                   value);
+                e->code = US_CLI_REFUSED;
+            }
+
+            value = us_erase_value(&line, " next=", &len);
+
+            if (value) {
+                (void) snprintf(e->endpoint, sizeof(e->endpoint),
+                                "/erase?summary=1&from=%.*s", len, value);
+            }
+
+            value = us_erase_value(&line, " cursor=", &len);
+
+            if (value) {
+                (void) snprintf(e->endpoint, sizeof(e->endpoint),
+                                "/erase?cursor=%.*s", len, value);
+            }
+
             continue;
         }
 
@@ -438,23 +431,6 @@ us_erase_own(void *data, us_str_t text)
 }
 
 
-static int
-us_erase_site_of(us_erasing_t *e)
-{
-    uint8_t     buf[US_LOOKUP_BUF];
-    us_canon_t  canon;
-
-    if (us_lookup_site(e->norm, e->ws, us_str_of(e->site), buf, &canon) != 0) {
-        return us_cli_fail("invalid --site \"%.40s\"; HOST[:PORT] is expected",
-                           e->site);
-    }
-
-    return us_erase_begin(e, US_ERASURE_SITE) != US_CLI_DONE ? US_CLI_USAGE
-           : us_embed_erase_site(e->embed, e->number, us_canon_site(&canon))
-             == -1 ? us_erase_failed(e) : US_CLI_DONE;
-}
-
-
 static void
 us_erase_show(us_erasing_t *e, uint64_t number)
 {
@@ -573,7 +549,9 @@ us_erase_directory(us_erasing_t *e, int n, char **args)
 {
     int              code, rc;
     char             error[US_EMBED_ERROR];
+    uint8_t          buf[US_LOOKUP_BUF];
     uint64_t         number;
+    us_canon_t       canon;
     us_store_conf_t  conf;
     us_embed_conf_t  own = { .erases = 1 };
 
@@ -617,9 +595,29 @@ us_erase_directory(us_erasing_t *e, int n, char **args)
         number = 0;
 
     } else if (code == US_CLI_DONE) {
-        e->batch.send = us_erase_own;
-        code = e->site ? us_erase_site_of(e)
-                       : us_batch_files(&e->batch, n, args);
+        if (e->site == NULL) {
+            e->batch.send = us_erase_own;
+            code = us_batch_files(&e->batch, n, args);
+
+        } else if (us_lookup_site(e->norm, e->ws, us_str_of(e->site), buf,
+                                  &canon)
+                   != 0)
+        {
+            code = us_cli_fail("invalid --site \"%.40s\"; HOST[:PORT] is "
+                               "expected", e->site);
+
+        } else {
+            code = us_erase_begin(e, US_ERASURE_SITE);
+
+            if (code == US_CLI_DONE
+                && us_embed_erase_site(e->embed, e->number,
+                                       us_canon_site(&canon))
+                   == -1)
+            {
+                code = us_erase_failed(e);
+            }
+        }
+
         number = e->number;
 
         if (number && us_embed_erase_end(e->embed, number) == -1) {

@@ -152,36 +152,6 @@ us_normalize_read(us_cli_normalize_t *ctx, us_str_t line)
 }
 
 
-static us_verdict_t
-us_normalize_with(us_cli_normalize_t *ctx, us_str_t url, us_str_t *text,
-    us_canon_t *canon)
-{
-    us_base_t     *base;
-    us_verdict_t   rc;
-
-    base = ctx->base;
-    rc = ctx->base_error;
-
-    if (text) {
-        base = us_base_create(ctx->norm, ctx->ws, *text, &rc);
-    }
-
-    if (rc == US_URL_OK) {
-        rc = us_normalize(ctx->norm, ctx->ws, url, base, canon);
-    }
-
-    if (text) {
-        us_base_destroy(base);
-    }
-
-    if (rc != US_URL_OK) {
-        ctx->refused = 1;
-    }
-
-    return rc;
-}
-
-
 static int
 us_normalize_lines(void *data, us_str_t *lines, size_t n)
 {
@@ -189,7 +159,8 @@ us_normalize_lines(void *data, us_str_t *lines, size_t n)
 
     size_t         i;
     uint8_t       *end, quoted[us_json_quoted_max(US_URL_MAX)];
-    us_str_t       in, base;
+    us_str_t       in;
+    us_base_t     *base, *own;
     us_canon_t     canon;
     us_verdict_t   rc;
 
@@ -203,15 +174,29 @@ us_normalize_lines(void *data, us_str_t *lines, size_t n)
             continue;
         }
 
+        base = ctx->base;
+        rc = ctx->base_error;
+        own = NULL;
+
         if (ctx->json) {
             in = (us_str_t) { ctx->url.len, ctx->url.data };
-            base = (us_str_t) { ctx->base_url.len, ctx->base_url.data };
         }
 
-        rc = us_normalize_with(ctx, in, ctx->json && ctx->base_url.given
-                                        ? &base : NULL, &canon);
+        if (ctx->json && ctx->base_url.given) {
+            own = us_base_create(ctx->norm, ctx->ws,
+                                 (us_str_t) { ctx->base_url.len,
+                                              ctx->base_url.data }, &rc);
+            base = own;
+        }
+
+        if (rc == US_URL_OK) {
+            rc = us_normalize(ctx->norm, ctx->ws, in, base, &canon);
+        }
+
+        us_base_destroy(own);
 
         if (rc != US_URL_OK) {
+            ctx->refused = 1;
             printf(ctx->json ? "{\"error\": \"%s\"}\n" : "!%s\n",
                    us_verdict_name(rc));
 

@@ -363,42 +363,6 @@ static const us_cli_option_t  us_rekey_options[] = {
 };
 
 
-/* a normalizer of DIR's profile; www: -1, what it has been; NULL: a message */
-
-static us_norm_t *
-us_rekey_norm(us_cli_data_t *d, const char *was, int www)
-{
-    int         profile;
-    us_str_t    name;
-    us_norm_t  *norm;
-
-    name.data = (const uint8_t *) was;
-    name.len = strcspn(was, "/");
-    profile = us_profile_parse(name);
-
-    if (www == -1) {
-        was = strstr(was, " www=");
-
-        if (was) {
-            (void) us_cli_www(NULL, &www, was + 5);
-        }
-    }
-
-    norm = profile == -1 || www == -1 ? NULL
-           : us_norm_create((us_profile_t) profile);
-
-    if (norm) {
-        us_norm_set_www(norm, (us_www_t) www);
-
-    } else {
-        (void) us_cli_failed(d->path, "this version does not have its "
-                             "normalization");
-    }
-
-    return norm;
-}
-
-
 /* under the directory's lock, of a store that was loaded */
 
 static int
@@ -485,9 +449,10 @@ us_rekey_write(us_cli_data_t *d, const us_norm_t *norm)
 static int
 us_rekey_run(int argc, char **argv)
 {
-    int             code, lock, www;
+    int             code, lock, www, profile;
     char            was[US_MANIFEST_SETTINGS];
     us_norm_t      *norm;
+    const char     *before;
     us_cli_data_t   d;
     us_manifest_t  *m;
 
@@ -533,9 +498,32 @@ us_rekey_run(int argc, char **argv)
     }
 
     if (code == US_CLI_DONE) {
-        norm = us_manifest_setting(m, "norm", was, sizeof(was)) == 0
-               ? us_rekey_norm(&d, was, www) : NULL;
-        code = norm ? us_rekey_write(&d, norm) : US_CLI_USAGE;
+
+        /* a normalizer of DIR's profile, with the www= that it has had */
+
+        if (us_manifest_setting(m, "norm", was, sizeof(was)) == -1) {
+            was[0] = '\0';
+        }
+
+        profile = us_profile_parse((us_str_t) { strcspn(was, "/"),
+                                                (uint8_t *) was });
+        before = strstr(was, " www=");
+
+        if (www == -1 && before) {
+            (void) us_cli_www(NULL, &www, before + 5);
+        }
+
+        norm = profile == -1 || www == -1 ? NULL
+               : us_norm_create((us_profile_t) profile);
+
+        if (norm) {
+            us_norm_set_www(norm, (us_www_t) www);
+            code = us_rekey_write(&d, norm);
+
+        } else {
+            code = us_cli_failed(d.path, "this version does not have its "
+                                 "normalization");
+        }
     }
 
     us_norm_destroy(norm);
@@ -580,37 +568,6 @@ const us_cli_command_t  us_cli_rekey = {
  */
 
 
-static void
-us_stat_manifest(const us_cli_data_t *d, const us_manifest_t *m)
-{
-    int          i, fd;
-    const char  *line, *end;
-
-    printf("directory  %s\nformat     %u\nuuid       ", d->path, m->version);
-
-    for (i = 0; i < 16; i++) {
-        printf("%02x", m->uuid[i]);
-    }
-
-    printf("\nepoch      %" PRIu64 "\nstate      %s\nsync       %s\n"
-           "boot       %s%s\n", m->epoch,
-           us_manifest_state(m), m->sync, m->boot,
-           strcmp(m->boot, d->boot) == 0 ? ", this one" : ", an earlier one");
-
-    fd = us_disk_lock(d->dirfd, US_DIR_LOCK, O_RDONLY, LOCK_SH|LOCK_NB);
-    printf("owner      %s\n", fd == -1 ? "somebody" : "nobody");
-
-    if (fd != -1) {
-        (void) close(fd);
-    }
-
-    for (line = m->settings; *line; line = end + 1) {
-        end = strchr(line, '\n');
-        printf("store      %.*s\n", (int) (end - line), line);
-    }
-}
-
-
 /* whether a file is damaged, after a message */
 
 static int
@@ -627,9 +584,10 @@ us_stat_damage(const us_cli_file_t *f, int whole)
 static int
 us_stat_run(int argc, char **argv)
 {
-    int               code, bad;
+    int               i, fd, code, bad;
     us_dir_t          dir;
     uint64_t          bytes;
+    const char       *line, *end;
     us_cli_data_t     d;
     us_manifest_t     m;
     us_cli_file_t     f;
@@ -655,7 +613,29 @@ us_stat_run(int argc, char **argv)
     rc = us_manifest_read(d.dirfd, &m, &e);
 
     if (rc == US_MANIFEST_OK) {
-        us_stat_manifest(&d, &m);
+        printf("directory  %s\nformat     %u\nuuid       ", d.path,
+               m.version);
+
+        for (i = 0; i < 16; i++) {
+            printf("%02x", m.uuid[i]);
+        }
+
+        printf("\nepoch      %" PRIu64 "\nstate      %s\nsync       %s\n"
+               "boot       %s%s\n", m.epoch, us_manifest_state(&m), m.sync,
+               m.boot, strcmp(m.boot, d.boot) == 0 ? ", this one"
+                                                   : ", an earlier one");
+
+        fd = us_disk_lock(d.dirfd, US_DIR_LOCK, O_RDONLY, LOCK_SH|LOCK_NB);
+        printf("owner      %s\n", fd == -1 ? "somebody" : "nobody");
+
+        if (fd != -1) {
+            (void) close(fd);
+        }
+
+        for (line = m.settings; *line; line = end + 1) {
+            end = strchr(line, '\n');
+            printf("store      %.*s\n", (int) (end - line), line);
+        }
 
         /* the snapshot, the newest segment, and sums; an exit code */
 

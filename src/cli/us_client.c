@@ -431,40 +431,6 @@ us_client_once(us_client_t *c, const us_client_request_t *r)
 }
 
 
-/*
- * An answer for each line: one without Content-Length can be cut off.  A line
- * that begins with # is about all of them.
- */
-
-static int
-us_client_whole(us_client_t *c, const char *endpoint, us_str_t body)
-{
-    size_t    i;
-    unsigned  asked, answered;
-
-    asked = 0;
-    answered = 0;
-
-    for (i = 0; i < body.len; i++) {
-        asked += (body.data[i] == '\n');
-    }
-
-    for (i = 0; i < c->len; i++) {
-        answered += (c->reply[i] == '\n');
-        answered -= (c->reply[i] == '#' && (i == 0 || c->reply[i - 1] == '\n'));
-    }
-
-    if (answered == asked && (c->len == 0 || c->reply[c->len - 1] == '\n')) {
-        return 1;
-    }
-
-    (void) us_client_fail(c, "%s:%s%s%s: %u answers to %u lines", c->host,
-                          c->port, c->path, endpoint, answered, asked);
-
-    return 0;
-}
-
-
 int
 us_client_key(us_client_t *c)
 {
@@ -490,9 +456,9 @@ us_client_key(us_client_t *c)
 int
 us_client_post(us_client_t *c, const char *endpoint, us_str_t body)
 {
-    int          status, done, connected, before;
+    int          status, connected, before;
     long         retry, wait;
-    size_t       len;
+    size_t       i, len, asked, answered;
     time_t       end;
     const char  *n;
 
@@ -505,16 +471,34 @@ us_client_post(us_client_t *c, const char *endpoint, us_str_t body)
         connected = 0;
         status = us_client_try(c, &r, &retry, &connected);
 
-        done = (status == 200 || status == 202);
+        if (status == 200 || status == 202) {
 
-        if (done && !us_client_whole(c, endpoint, body)) {
+            /*
+             * An answer for each line: one without Content-Length can be cut
+             * off.  A line that begins with # is about all of them.
+             */
+
+            for (i = 0, asked = 0; i < body.len; i++) {
+                asked += (body.data[i] == '\n');
+            }
+
+            for (i = 0, answered = 0; i < c->len; i++) {
+                answered += (c->reply[i] == '\n');
+                answered -= (c->reply[i] == '#'
+                             && (i == 0 || c->reply[i - 1] == '\n'));
+            }
+
+            if (answered == asked
+                && (c->len == 0 || c->reply[c->len - 1] == '\n'))
+            {
+                c->unsure = c->lost && !c->repeated;
+                return status;
+            }
+
+            (void) us_client_fail(c, "%s:%s%s%s: %zu answers to %zu lines",
+                                  c->host, c->port, c->path, endpoint,
+                                  answered, asked);
             status = US_CLIENT_LOST;
-            done = 0;
-        }
-
-        if (done) {
-            c->unsure = c->lost && !c->repeated;
-            return status;
         }
 
         /*

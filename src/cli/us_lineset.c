@@ -248,39 +248,6 @@ us_lineset_grow_cells(us_lineset_t *set)
 }
 
 
-static int
-us_lineset_grow_text(us_lineset_t *set, size_t more)
-{
-    void    *p;
-    size_t   size;
-
-    size = set->size + set->size / 4;
-
-    if (size < set->size + more) {
-        size = set->size + more;
-    }
-
-    size = (size + 4095) & ~(size_t) 4095;
-
-    if (size > US_LINESET_TEXTS) {
-        errno = ENOMEM;
-        return -1;
-    }
-
-    p = mremap(set->text, set->size, size, MREMAP_MAYMOVE);
-    if (p == MAP_FAILED) {
-        return -1;
-    }
-
-    set->text = p;
-    set->size = size;
-
-    (void) madvise(p, size, MADV_HUGEPAGE);
-
-    return 0;
-}
-
-
 static void
 us_lineset_count(us_lineset_t *set, uint8_t *record)
 {
@@ -355,32 +322,14 @@ us_lineset_find(const us_lineset_t *set, us_str_t line, uint64_t h,
 }
 
 
-/* 1: new, 0: seen */
-
-static int
-us_lineset_put(us_lineset_t *set, us_str_t line, uint64_t h)
-{
-    uint8_t   *p;
-    uint64_t  *cell;
-
-    p = us_lineset_find(set, line, h, &cell);
-
-    if (p) {
-        us_lineset_count(set, p);
-        return 0;
-    }
-
-    *cell = us_lineset_cell(h, us_lineset_append(set, line));
-
-    return 1;
-}
-
-
 /* room for n more lines of `bytes` bytes in all; 0 or -1 */
 
 static int
 us_lineset_reserve(us_lineset_t *set, size_t n, size_t bytes)
 {
+    void    *p;
+    size_t   size;
+
     bytes += n * (10 + set->count_len);
 
     if (us_lineset_memory(set) + bytes > set->limit) {
@@ -388,10 +337,24 @@ us_lineset_reserve(us_lineset_t *set, size_t n, size_t bytes)
         return -1;
     }
 
-    if (set->used + bytes > set->size
-        && us_lineset_grow_text(set, bytes) == -1)
-    {
-        return -1;
+    if (set->used + bytes > set->size) {
+        size = set->size + (bytes > set->size / 4 ? bytes : set->size / 4);
+        size = (size + 4095) & ~(size_t) 4095;
+
+        if (size > US_LINESET_TEXTS) {
+            errno = ENOMEM;
+            return -1;
+        }
+
+        p = mremap(set->text, set->size, size, MREMAP_MAYMOVE);
+        if (p == MAP_FAILED) {
+            return -1;
+        }
+
+        set->text = p;
+        set->size = size;
+
+        (void) madvise(p, size, MADV_HUGEPAGE);
     }
 
     if ((set->lines + n) / 3 * 4 > set->mask) {
@@ -407,7 +370,8 @@ us_lineset_add(us_lineset_t *set, const us_str_t *lines, size_t n,
     uint8_t *answers)
 {
     size_t    i, m, done, bytes;
-    uint64_t  cell, h[US_LINESET_GROUP];
+    uint8_t   *p;
+    uint64_t  cell, *to, h[US_LINESET_GROUP];
 
     for (done = 0; done < n; done += m) {
         m = n - done < US_LINESET_GROUP ? n - done : US_LINESET_GROUP;
@@ -436,45 +400,20 @@ us_lineset_add(us_lineset_t *set, const us_str_t *lines, size_t n,
         }
 
         for (i = 0; i < m; i++) {
-            answers[done + i] = us_lineset_put(set, lines[done + i], h[i]);
+            p = us_lineset_find(set, lines[done + i], h[i], &to);
+            answers[done + i] = p == NULL;
+
+            if (p) {
+                us_lineset_count(set, p);
+
+            } else {
+                *to = us_lineset_cell(h[i],
+                                      us_lineset_append(set, lines[done + i]));
+            }
         }
     }
 
     return done;
-}
-
-
-/*
- * Of a counting set that keeps a number in place of the count: adds the line
- * with *number, or has *number be what it was added with.  0, or -1.
- */
-
-static int
-us_lineset_number(us_lineset_t *set, us_str_t line, uint32_t *number)
-{
-    uint8_t   *p;
-    uint64_t   h, *cell;
-
-    h = us_hash(set->key, 0, line.data, line.len);
-    p = us_lineset_find(set, line, h, &cell);
-
-    if (p) {
-        memcpy(number, p, set->count_len);
-        return 0;
-    }
-
-    if (us_lineset_reserve(set, 1, line.len) == -1) {
-        return -1;
-    }
-
-    /* the cells may have been moved */
-
-    (void) us_lineset_find(set, line, h, &cell);
-
-    *cell = us_lineset_cell(h, us_lineset_append(set, line));
-    memcpy(set->text + us_lineset_offset(*cell), number, set->count_len);
-
-    return 0;
 }
 
 
@@ -567,12 +506,36 @@ us_urlset_share(us_urlset_t *set)
 static int
 us_urlset_spell(us_urlset_t *set, us_store_item_t *item)
 {
-    uint32_t  www;
+    uint8_t       *p;
+    uint32_t       www;
+    uint64_t       h, *cell;
+    us_str_t       site;
+    us_lineset_t  *sites;
 
+    sites = set->sites;
+    site = us_site(item->rest);
     www = item->spelling & US_SPELLING_WWW;
 
-    if (us_lineset_number(set->sites, us_site(item->rest), &www) == -1) {
-        return -1;
+    /* in place of a count there is whether the site has a "www." */
+
+    h = us_hash(sites->key, 0, site.data, site.len);
+    p = us_lineset_find(sites, site, h, &cell);
+
+    if (p) {
+        memcpy(&www, p, sites->count_len);
+
+    } else {
+        if (us_lineset_reserve(sites, 1, site.len) == -1) {
+            return -1;
+        }
+
+        /* the cells may have been moved */
+
+        (void) us_lineset_find(sites, site, h, &cell);
+
+        *cell = us_lineset_cell(h, us_lineset_append(sites, site));
+        memcpy(sites->text + us_lineset_offset(*cell), &www,
+               sites->count_len);
     }
 
     item->spelling = (item->spelling & ~US_SPELLING_WWW) | www;
