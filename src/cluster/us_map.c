@@ -187,15 +187,6 @@ us_map_sort(us_map_t *map, char *err, size_t errlen)
 }
 
 
-static int
-us_map_same_owners(const us_owners_t *a, const us_owners_t *b)
-{
-    return a->owner == b->owner && a->nformer == b->nformer
-           && memcmp(a->former, b->former, a->nformer * sizeof(a->former[0]))
-              == 0;
-}
-
-
 /*
  * Makes map->text and map->digest from the rest.  Returns 0, or -1: out of
  * memory.  The text can be longer than US_MAP_TEXT_MAX.
@@ -255,7 +246,10 @@ us_map_write(us_map_t *map)
         last = first;
 
         while (last + 1 < US_SLOTS
-               && us_map_same_owners(o, &map->slots[last + 1]))
+               && o->owner == map->slots[last + 1].owner
+               && o->nformer == map->slots[last + 1].nformer
+               && memcmp(o->former, map->slots[last + 1].former,
+                         o->nformer * sizeof(o->former[0])) == 0)
         {
             last++;
         }
@@ -590,37 +584,15 @@ us_map_shards(us_map_reader_t *r)
 }
 
 
-/* "17" or "0-1023" */
-
-static int
-us_map_range(us_str_t text, uint64_t *first, uint64_t *last)
-{
-    us_str_t        from, to;
-    const uint8_t  *hyphen;
-
-    from = text;
-    to = text;
-    hyphen = memchr(text.data, '-', text.len);
-
-    if (hyphen) {
-        from.len = hyphen - text.data;
-        to.data = hyphen + 1;
-        to.len = text.len - from.len - 1;
-    }
-
-    return us_map_number(from, US_SLOTS - 1, first) == -1
-           || us_map_number(to, US_SLOTS - 1, last) == -1
-           || *first > *last ? -1 : 0;
-}
-
-
 static int
 us_map_slots(us_map_reader_t *r)
 {
-    char         shown[US_MAP_QUOTED];
-    unsigned     i, n;
-    uint64_t     number, slot, first, last;
-    us_owners_t  o;
+    char            shown[US_MAP_QUOTED];
+    unsigned        i, n;
+    us_str_t        from, to;
+    uint64_t        number, slot, first, last;
+    us_owners_t     o;
+    const uint8_t  *hyphen;
 
     while (us_map_next(r) != US_JSON_ARRAY_END) {
 
@@ -629,10 +601,23 @@ us_map_slots(us_map_reader_t *r)
                                "such as [\"0-1023\", 0]");
         }
 
-        /* an element of "slots" */
+        /* an element of "slots": "17" or "0-1023", and owners */
 
-        if (us_map_next(r) != US_JSON_STRING
-            || us_map_range(r->json.text, &first, &last) == -1)
+        us_map_next(r);
+        from = r->json.text;
+        to = from;
+        hyphen = r->event == US_JSON_STRING ? memchr(from.data, '-', from.len)
+                                            : NULL;
+
+        if (hyphen) {
+            from.len = hyphen - from.data;
+            to.data = hyphen + 1;
+            to.len -= from.len + 1;
+        }
+
+        if (r->event != US_JSON_STRING
+            || us_map_number(from, US_SLOTS - 1, &first) == -1
+            || us_map_number(to, US_SLOTS - 1, &last) == -1 || first > last)
         {
             return us_map_fail(r, "%s is no slot and no range of slots: a "
                                "string such as \"17\" or \"0-%d\"",

@@ -9,6 +9,7 @@
 
 #include "us_manifest.h"
 #include "us_crc32c.h"
+#include "../us_text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -60,28 +61,6 @@ us_manifest_read(int dirfd, us_manifest_t *m, us_disk_error_t *e)
 
 
 static int
-us_manifest_hex(const char *p, uint8_t *out, size_t n)
-{
-    size_t    i;
-    unsigned  byte;
-
-    if (strlen(p) != n * 2) {
-        return -1;
-    }
-
-    for (i = 0; i < n; i++) {
-        if (sscanf(p + i * 2, "%2x", &byte) != 1) {
-            return -1;
-        }
-
-        out[i] = (uint8_t) byte;
-    }
-
-    return 0;
-}
-
-
-static int
 us_manifest_line(us_manifest_t *m, const char *key, char *value)
 {
     int     i;
@@ -89,7 +68,13 @@ us_manifest_line(us_manifest_t *m, const char *key, char *value)
     size_t  len;
 
     if (strcmp(key, "uuid") == 0) {
-        return us_manifest_hex(value, m->uuid, 16);
+
+        for (i = 0; i < 32 && us_hex_value(value[i]) != -1; i++) {
+            m->uuid[i / 2] = (uint8_t) (m->uuid[i / 2] << 4
+                                        | us_hex_value(value[i]));
+        }
+
+        return i == 32 && value[i] == '\0' ? 0 : -1;
     }
 
     if (strcmp(key, "epoch") == 0) {

@@ -8,7 +8,6 @@
  *         us_recovery_journal()      for each segment:
  *             us_recovery_next()         the header, and what it follows
  *             us_recovery_segment()      its blocks, applied
- *             us_recovery_ended()        may it end so?
  *         us_recovery_end()          the owner settles the last one's end:
  *             us_recovery_follow()       a crash, or damage?
  *             us_recovery_answered()     was more answered than is there?
@@ -404,36 +403,6 @@ us_recovery_next(us_recovery_t *r, us_reader_t *reader, const char *name,
 }
 
 
-/* whether a segment may end so: only the last one may be cut off, or torn */
-
-static us_recovery_rc_t
-us_recovery_ended(us_recovery_t *r, const us_reader_t *reader, us_read_t end,
-    int last)
-{
-    if (end == US_READ_FAILED || end == US_READ_VERSION
-        || (end == US_READ_BAD && (!last || reader->offset == 0)))
-    {
-        return us_recovery_damage(r, reader);
-    }
-
-    if (last) {
-        return US_RECOVERY_OK;
-    }
-
-    if (end == US_READ_FOOTER && us_recovery_goes_on(reader, &r->error)) {
-        return US_RECOVERY_DAMAGED;
-    }
-
-    if (end == US_READ_END) {
-        us_disk_fail(&r->error, 0, "\"%s\" is cut off at offset %" PRIu64,
-                     reader->name, reader->offset);
-        return US_RECOVERY_DAMAGED;
-    }
-
-    return US_RECOVERY_OK;
-}
-
-
 /* 1: there are valid blocks from an offset on, which is damage; r->error */
 
 static int
@@ -649,8 +618,25 @@ us_recovery_journal(us_recovery_t *r, const us_dir_t *dir, int owner)
         us_reader_tail(&reader, &r->tail);
         prev = reader.crc;
 
-        if (rc == US_RECOVERY_OK) {
-            rc = us_recovery_ended(r, &reader, end, last);
+        /* may it end so?  Only the last one may be cut off, or torn */
+
+        if (rc != US_RECOVERY_OK) {
+            /* it is known why */
+
+        } else if (end == US_READ_FAILED || end == US_READ_VERSION
+                   || (end == US_READ_BAD && (!last || reader.offset == 0)))
+        {
+            rc = us_recovery_damage(r, &reader);
+
+        } else if (!last && end == US_READ_FOOTER
+                   && us_recovery_goes_on(&reader, &r->error))
+        {
+            rc = US_RECOVERY_DAMAGED;
+
+        } else if (!last && end == US_READ_END) {
+            us_disk_fail(&r->error, 0, "\"%s\" is cut off at offset %" PRIu64,
+                         reader.name, reader.offset);
+            rc = US_RECOVERY_DAMAGED;
         }
 
         if (rc == US_RECOVERY_OK && last) {

@@ -356,59 +356,6 @@ us_ship_from(us_place_t *at, const us_manifest_t *m, uint64_t lsn)
 }
 
 
-/* the next block, or footer; the reader stays before one that has to wait */
-
-static us_ship_rc_t
-us_ship_block(us_ship_t *s, us_block_t *b, uint64_t durable,
-    const uint8_t **p, us_read_t *end)
-{
-    us_tail_t    *t;
-    us_reader_t  *r;
-
-    t = &s->at.tail;
-    r = &s->reader;
-
-    *end = us_reader_next(r, b, p);
-
-    switch (*end) {
-
-    case US_READ_BLOCK:
-    case US_READ_FOOTER:
-        break;
-
-    case US_READ_END:
-        return us_ship_gone(s, "the file has no footer");
-
-    case US_READ_BAD:
-
-        /* no block before the footer shows whether the count is right */
-
-        if (s->named && b->len == 0 && b->durable != r->blocks
-            && b->prev == r->crc)
-        {
-            return us_ship_gone(s, "the file has another count of blocks");
-        }
-
-        /* fall through */
-
-    default:
-        return us_ship_failed(s);
-    }
-
-    s->tries = 0;
-
-    if (s->at.kind == US_SEGMENT_JOURNAL && b->lsn + b->len > durable) {
-        us_reader_resume(r, t);
-        return us_ship_wait(s);
-    }
-
-    *p -= US_BLOCK_HEADER;
-    us_reader_tail(r, t);
-
-    return US_SHIP_OK;
-}
-
-
 us_ship_rc_t
 us_ship_next(us_ship_t *s, const us_tail_t *tail, uint64_t durable,
     const uint8_t **p, size_t *len)
@@ -416,6 +363,9 @@ us_ship_next(us_ship_t *s, const us_tail_t *tail, uint64_t durable,
     us_read_t     end;
     us_block_t    b;
     us_ship_rc_t  rc;
+    us_reader_t  *r;
+
+    r = &s->reader;
 
     if (!s->open) {
         rc = us_ship_open(s, tail);
@@ -435,28 +385,51 @@ us_ship_next(us_ship_t *s, const us_tail_t *tail, uint64_t durable,
 
     /* whether the bytes of the next block will not change any more */
 
-    if (s->at.kind == US_SEGMENT_JOURNAL && s->reader.offset >= s->limit) {
+    if (s->at.kind == US_SEGMENT_JOURNAL && r->offset >= s->limit) {
         s->limit = s->at.tail.segment == tail->segment && tail->offset
                    ? tail->offset : UINT64_MAX;
-        s->reader.buf_len = 0;
+        r->buf_len = 0;
 
-        if (s->reader.offset >= s->limit) {
+        if (r->offset >= s->limit) {
             return us_ship_wait(s);
         }
     }
 
-    rc = us_ship_block(s, &b, durable, p, &end);
+    end = us_reader_next(r, &b, p);
 
-    if (rc != US_SHIP_OK) {
-        return rc;
+    if (end == US_READ_END) {
+        return us_ship_gone(s, "the file has no footer");
     }
 
+    /* no block before the footer shows whether the count is right */
+
+    if (end == US_READ_BAD && s->named && b.len == 0 && b.durable != r->blocks
+        && b.prev == r->crc)
+    {
+        return us_ship_gone(s, "the file has another count of blocks");
+    }
+
+    if (end != US_READ_BLOCK && end != US_READ_FOOTER) {
+        return us_ship_failed(s);
+    }
+
+    s->tries = 0;
+
+    /* the reader stays before a block that has to wait */
+
+    if (s->at.kind == US_SEGMENT_JOURNAL && b.lsn + b.len > durable) {
+        us_reader_resume(r, &s->at.tail);
+        return us_ship_wait(s);
+    }
+
+    *p -= US_BLOCK_HEADER;
+    us_reader_tail(r, &s->at.tail);
     *len = US_BLOCK_HEADER + b.len;
     s->sent += *len;
 
     if (end == US_READ_FOOTER) {
         memcpy(s->small, *p, US_BLOCK_HEADER);
-        us_reader_close(&s->reader);
+        us_reader_close(r);
         s->named = 0;
         s->open = 0;
         s->at.tail.offset = 0;

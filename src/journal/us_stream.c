@@ -223,34 +223,6 @@ us_stream_text(us_stream_t *s, const uint8_t *p, size_t len, us_frame_t *f,
 }
 
 
-static ssize_t
-us_stream_beat(us_stream_t *s, const uint8_t *p, size_t len, us_frame_t *f,
-    size_t *need)
-{
-    *need = US_STREAM_BEAT;
-
-    if (len < *need) {
-        return 0;
-    }
-
-    if (us_get32(p + 60) != us_crc32c(0, p, US_STREAM_BEAT - 4)) {
-        return us_disk_fail(&s->error, 0, "a beat's CRC is wrong");
-    }
-
-    if (us_get32(p + 4) != US_STREAM_VERSION) {
-        return us_disk_fail(&s->error, 0, "the stream has version %u, this "
-                            "program reads version %u", us_get32(p + 4),
-                            US_STREAM_VERSION);
-    }
-
-    f->beat.published = us_get64(p + 8);
-    f->beat.durable = us_get64(p + 16);
-    f->beat.ids = us_get64(p + 24);
-
-    return US_STREAM_BEAT;
-}
-
-
 /* whether the file of s->reader is the one to come; 0, or -1 */
 
 static int
@@ -294,82 +266,16 @@ us_stream_begins(us_stream_t *s, us_segment_kind_t kind)
 }
 
 
-static ssize_t
-us_stream_head(us_stream_t *s, const uint8_t *p, size_t len, us_frame_t *f,
-    size_t *need)
-{
-    us_segment_kind_t  kind;
-
-    *need = US_SEGMENT_HEADER;
-
-    if (len < *need) {
-        return 0;
-    }
-
-    kind = p[2] == 'J' ? US_SEGMENT_JOURNAL : US_SEGMENT_SNAPSHOT;
-
-    if (us_reader_start(&s->reader, p, kind, s->at.uuid, s->ops)
-        != US_READ_BLOCK)
-    {
-        s->error = s->reader.error;
-        return -1;
-    }
-
-    if (us_stream_begins(s, kind) == -1) {
-        return us_disk_fail(&s->error, 0, "\"%s\" does not follow what came "
-                            "before it, which ends at LSN %016" PRIx64,
-                            s->reader.name, s->at.tail.lsn);
-    }
-
-    s->open = 1;
-    us_reader_tail(&s->reader, &s->at.tail);
-
-    return US_SEGMENT_HEADER;
-}
-
-
-static ssize_t
-us_stream_block(us_stream_t *s, const uint8_t *p, size_t len, us_frame_t *f,
-    size_t *need)
-{
-    us_read_t  rc;
-
-    if (!s->open) {
-        return us_disk_fail(&s->error, 0, "a block without a file");
-    }
-
-    rc = us_reader_take(&s->reader, p, len, &f->block, need);
-
-    switch (rc) {
-
-    case US_READ_END:
-        return 0;
-
-    case US_READ_BLOCK:
-        f->type = US_FRAME_BLOCK;
-        us_reader_tail(&s->reader, &s->at.tail);
-        return *need;
-
-    case US_READ_FOOTER:
-        f->type = US_FRAME_FOOTER;
-        us_reader_tail(&s->reader, &s->at.tail);
-        s->at.tail.offset = 0;
-        s->open = 0;
-        return *need;
-
-    default:
-        s->error = s->reader.error;
-        return -1;
-    }
-}
-
-
 ssize_t
 us_stream_next(us_stream_t *s, const uint8_t *p, size_t len, us_frame_t *f,
     size_t *need)
 {
-    ssize_t  n;
+    ssize_t            n;
+    us_read_t          rc;
+    us_segment_kind_t  kind;
 
+    f->p = p;
+    f->len = 0;
     *need = 4;
 
     if (len < *need) {
@@ -380,24 +286,87 @@ us_stream_next(us_stream_t *s, const uint8_t *p, size_t len, us_frame_t *f,
         f->type = US_FRAME_MANIFEST;
         n = us_stream_text(s, p, len, f, need);
 
+        if (n <= 0) {
+            return n;
+        }
+
     } else if (!s->named) {
-        n = us_disk_fail(&s->error, 0, "the stream does not begin with a "
-                         "manifest");
+        return us_disk_fail(&s->error, 0, "the stream does not begin with a "
+                            "manifest");
 
     } else if (memcmp(p, "USBT", 4) == 0) {
         f->type = US_FRAME_BEAT;
-        n = us_stream_beat(s, p, len, f, need);
+        *need = US_STREAM_BEAT;
+
+        if (len < *need) {
+            return 0;
+        }
+
+        if (us_get32(p + 60) != us_crc32c(0, p, US_STREAM_BEAT - 4)) {
+            return us_disk_fail(&s->error, 0, "a beat's CRC is wrong");
+        }
+
+        if (us_get32(p + 4) != US_STREAM_VERSION) {
+            return us_disk_fail(&s->error, 0, "the stream has version %u, this "
+                                "program reads version %u", us_get32(p + 4),
+                                US_STREAM_VERSION);
+        }
+
+        f->beat.published = us_get64(p + 8);
+        f->beat.durable = us_get64(p + 16);
+        f->beat.ids = us_get64(p + 24);
 
     } else if (memcmp(p, "USJR", 4) == 0 || memcmp(p, "USSN", 4) == 0) {
         f->type = US_FRAME_HEAD;
-        n = us_stream_head(s, p, len, f, need);
+        *need = US_SEGMENT_HEADER;
+
+        if (len < *need) {
+            return 0;
+        }
+
+        kind = p[2] == 'J' ? US_SEGMENT_JOURNAL : US_SEGMENT_SNAPSHOT;
+
+        if (us_reader_start(&s->reader, p, kind, s->at.uuid, s->ops)
+            != US_READ_BLOCK)
+        {
+            s->error = s->reader.error;
+            return -1;
+        }
+
+        if (us_stream_begins(s, kind) == -1) {
+            return us_disk_fail(&s->error, 0, "\"%s\" does not follow what "
+                                "came before it, which ends at LSN %016" PRIx64,
+                                s->reader.name, s->at.tail.lsn);
+        }
+
+        s->open = 1;
+        us_reader_tail(&s->reader, &s->at.tail);
+
+    } else if (!s->open) {
+        return us_disk_fail(&s->error, 0, "a block without a file");
 
     } else {
-        n = us_stream_block(s, p, len, f, need);
+        rc = us_reader_take(&s->reader, p, len, &f->block, need);
+
+        if (rc == US_READ_END) {
+            return 0;
+        }
+
+        if (rc != US_READ_BLOCK && rc != US_READ_FOOTER) {
+            s->error = s->reader.error;
+            return -1;
+        }
+
+        f->type = rc == US_READ_BLOCK ? US_FRAME_BLOCK : US_FRAME_FOOTER;
+        us_reader_tail(&s->reader, &s->at.tail);
+
+        if (rc == US_READ_FOOTER) {
+            s->at.tail.offset = 0;
+            s->open = 0;
+        }
     }
 
-    f->p = p;
-    f->len = n > 0 ? (size_t) n : 0;
+    f->len = *need;
 
-    return n;
+    return *need;
 }

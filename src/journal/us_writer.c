@@ -525,14 +525,10 @@ us_writer_failed(us_writer_t *w)
 }
 
 
-/*
- * w->fd is in doubt: whether the disk holds the newest segment up to the tail,
- * whatever was reported to others.  The sync came first, so that all of it was
- * given to the disk.  A file that was removed or replaced says nothing of it.
- */
+/* syncs w->fd, the segment of the tail */
 
 static int
-us_writer_check(us_writer_t *w, const us_tail_t *tail)
+us_writer_settle(us_writer_t *w, const us_tail_t *tail)
 {
     int             rc;
     char            name[US_DISK_NAME];
@@ -541,43 +537,6 @@ us_writer_check(us_writer_t *w, const us_tail_t *tail)
     us_block_t      b;
     us_reader_t     r;
     const uint8_t  *p;
-
-    us_segment_name(name, US_SEGMENT_JOURNAL, tail->segment);
-
-    got = us_reader_open(&r, w->dirfd, name, US_SEGMENT_JOURNAL, w->mark.uuid,
-                         w->ops, US_READ_DISK);
-
-    while (got == US_READ_BLOCK && r.offset < tail->offset) {
-        got = us_reader_next(&r, &b, &p);
-    }
-
-    if (got == US_READ_FAILED && us_disk_passing(r.error.err)) {
-        w->error = r.error;
-        rc = -1;
-
-    } else if (r.offset == tail->offset && r.crc == tail->crc) {
-        rc = 0;
-
-    } else if ((rc = us_writer_there(w, tail, &size)) == 0) {
-        us_disk_fail(&w->error, 0, "journal.%016" PRIx64 " is not on the disk "
-                     "as it was written: good up to %" PRIu64 " of %" PRIu64
-                     " bytes", tail->segment, r.offset, tail->offset);
-        us_watch_fail(w->watch);
-        rc = US_WRITER_LOST;
-    }
-
-    us_reader_close(&r);
-
-    return rc;
-}
-
-
-/* syncs w->fd, the segment of the tail */
-
-static int
-us_writer_settle(us_writer_t *w, const us_tail_t *tail)
-{
-    int  rc;
 
     us_fault(US_FAULT_SYNC);
 
@@ -591,7 +550,40 @@ us_writer_settle(us_writer_t *w, const us_tail_t *tail)
     us_fault(US_FAULT_SYNCED);
 
     if (us_watch_doubt(w->watch, w->doubt)) {
-        rc = us_writer_check(w, tail);
+
+        /*
+         * Does the disk hold the newest segment up to the tail, whatever was
+         * reported to others?  The sync came first, so that all of it was given
+         * to the disk.  A file that was removed or replaced says nothing of it.
+         */
+
+        us_segment_name(name, US_SEGMENT_JOURNAL, tail->segment);
+
+        got = us_reader_open(&r, w->dirfd, name, US_SEGMENT_JOURNAL,
+                             w->mark.uuid, w->ops, US_READ_DISK);
+
+        while (got == US_READ_BLOCK && r.offset < tail->offset) {
+            got = us_reader_next(&r, &b, &p);
+        }
+
+        rc = 0;
+
+        if (got == US_READ_FAILED && us_disk_passing(r.error.err)) {
+            w->error = r.error;
+            rc = -1;
+
+        } else if ((r.offset != tail->offset || r.crc != tail->crc)
+                   && (rc = us_writer_there(w, tail, &size)) == 0)
+        {
+            us_disk_fail(&w->error, 0, "journal.%016" PRIx64 " is not on the "
+                         "disk as it was written: good up to %" PRIu64 " of %"
+                         PRIu64 " bytes", tail->segment, r.offset,
+                         tail->offset);
+            us_watch_fail(w->watch);
+            rc = US_WRITER_LOST;
+        }
+
+        us_reader_close(&r);
 
         if (rc != 0) {
             return rc;

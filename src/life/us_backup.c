@@ -24,42 +24,17 @@
 #define US_BACKUP_RANDOM  21
 
 
-/* sleeps until `done` bytes of a file are not faster than the rate */
-
-static void
-us_backup_pace(us_backup_t *b, const struct timespec *began, uint64_t done)
-{
-    double           ahead;
-    struct timespec  now, pause;
-
-    if (b->rate == 0) {
-        return;
-    }
-
-    (void) clock_gettime(CLOCK_MONOTONIC, &now);
-
-    ahead = (double) done / (double) b->rate
-            - (double) (now.tv_sec - began->tv_sec)
-            - (double) (now.tv_nsec - began->tv_nsec) / 1e9;
-
-    if (ahead > 0) {
-        pause.tv_sec = (time_t) ahead;
-        pause.tv_nsec = (long) ((ahead - (double) pause.tv_sec) * 1e9);
-        (void) nanosleep(&pause, NULL);
-    }
-}
-
-
 static int
 us_backup_bytes(us_backup_t *b, int in, int out, uint64_t size,
     const char *name)
 {
     int              rc;
     size_t           part;
+    double           ahead;
     ssize_t          n;
     uint8_t         *buf;
     uint64_t         at;
-    struct timespec  began;
+    struct timespec  began, now, pause;
 
     buf = malloc(US_BACKUP_CHUNK);
 
@@ -94,8 +69,25 @@ us_backup_bytes(us_backup_t *b, int in, int out, uint64_t size,
             break;
         }
 
-        us_backup_pace(b, &began, at + n);
         b->bytes += n;
+
+        if (b->rate == 0) {
+            continue;
+        }
+
+        /* sleeps until what is read is not faster than the rate */
+
+        (void) clock_gettime(CLOCK_MONOTONIC, &now);
+
+        ahead = (double) (at + n) / (double) b->rate
+                - (double) (now.tv_sec - began.tv_sec)
+                - (double) (now.tv_nsec - began.tv_nsec) / 1e9;
+
+        if (ahead > 0) {
+            pause.tv_sec = (time_t) ahead;
+            pause.tv_nsec = (long) ((ahead - (double) pause.tv_sec) * 1e9);
+            (void) nanosleep(&pause, NULL);
+        }
     }
 
     free(buf);

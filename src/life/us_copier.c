@@ -522,55 +522,15 @@ us_copier_wait(void *data, uint64_t lsn, uint64_t until)
 }
 
 
-/* a segment that has erased records ends, so that the snapshot replaces it */
-
-static int
-us_copier_roll(us_copier_t *c, const us_store_t *store)
-{
-    int           rc;
-    uint64_t      gone;
-    us_replog_t  *log;
-
-    log = c->f.log;
-    gone = us_store_erased_lsn(store);
-
-    if (c->at.tail.segment >= gone || c->at.tail.lsn < gone) {
-        return 0;
-    }
-
-    /* a process that has read nothing so far knows no settings */
-
-    if (c->settings[0] == '\0'
-        && (log->ops->head(log, &c->standby.head) != US_REPLOG_OK
-            || us_copier_settings(c) == -1))
-    {
-        return -1;
-    }
-
-    rc = us_copy_roll(&c->copy, &c->at, &c->manifest, 0);
-
-    if (rc == 0) {
-        us_copier_publish(c, &c->standby.at);
-        return 0;
-    }
-
-    us_copier_fail(c, US_COPIER_NO_JOURNAL, c->copy.error.text);
-
-    if (rc == US_COPY_GONE) {
-        us_copier_again(c);
-    }
-
-    return -1;
-}
-
-
 static void
 us_copier_snapshot_job(us_job_t *job)
 {
     int                rc;
+    uint64_t           gone;
     us_life_t         *l;
     us_share_t        *sh;
     us_copier_t       *c;
+    us_replog_t       *log;
     us_manifest_t      m;
     us_copier_dump_t   d;
     us_disk_error_t    e;
@@ -608,9 +568,39 @@ us_copier_snapshot_job(us_job_t *job)
         return;
     }
 
-    if (us_copier_roll(c, d.store) == -1) {
-        us_store_close(d.store);
-        return;
+    log = c->f.log;
+    gone = us_store_erased_lsn(d.store);
+
+    if (c->at.tail.segment < gone && c->at.tail.lsn >= gone) {
+
+        /*
+         * The segment has erased records: it ends, so that the snapshot
+         * replaces it.  A process that has read nothing so far knows no
+         * settings.
+         */
+
+        if (c->settings[0] == '\0'
+            && (log->ops->head(log, &c->standby.head) != US_REPLOG_OK
+                || us_copier_settings(c) == -1))
+        {
+            us_store_close(d.store);
+            return;
+        }
+
+        rc = us_copy_roll(&c->copy, &c->at, &c->manifest, 0);
+
+        if (rc != 0) {
+            us_copier_fail(c, US_COPIER_NO_JOURNAL, c->copy.error.text);
+
+            if (rc == US_COPY_GONE) {
+                us_copier_again(c);
+            }
+
+            us_store_close(d.store);
+            return;
+        }
+
+        us_copier_publish(c, &c->standby.at);
     }
 
     rc = us_sink_snapshot(l, d.store, us_copier_wait, &d, &c->place, &m, &e);
@@ -635,41 +625,6 @@ us_copier_snapshot_job(us_job_t *job)
             us_copier_again(c);
         }
     }
-}
-
-
-/*
- * The last row that the store has and that is confirmed, with the ids given
- * below its end; -1: not now.
- */
-
-static int
-us_copier_confirmed(us_life_t *l, us_replog_row_t *row, uint64_t *ids)
-{
-    us_share_t        *sh;
-    us_replog_ends_t   ends;
-
-    sh = l->sh;
-
-    if (us_share_state(sh) == US_LIFE_READY) {
-        us_replog_ends(&sh->replicate.place, &ends);
-        *row = ends.sure;
-        *ids = ends.sure_ids;
-
-        return 0;
-    }
-
-    /* the place of a standby moves while load_applying is set */
-
-    if (us_acquire(&sh->load_applying) || !us_acquire(&sh->load_placed)) {
-        return -1;
-    }
-
-    us_share_row(&sh->replicate.at, row);
-    *ids = us_acquire(&sh->load_ids);
-
-    return us_acquire(&sh->load_applying) == 0 && row->next
-           && us_acquire(&sh->load_lsn) == row->next ? 0 : -1;
 }
 
 
@@ -778,10 +733,10 @@ us_copier_check(us_follow_t *f, us_share_copied_t *end)
 
     /* a base that nothing follows is no row with bytes */
 
-    rc = log->ops->read(log, end->row.next - 1, 1, us_standby_row, &row);
+    rc = log->ops->read(log, end->row.next - 1, 1, us_replog_take_row, &row);
 
     if (rc == US_REPLOG_NONE) {
-        rc = log->ops->row(log, US_REPLOG_BASE, us_standby_row, &row);
+        rc = log->ops->row(log, US_REPLOG_BASE, us_replog_take_row, &row);
     }
 
     if (rc != US_REPLOG_OK && rc != US_REPLOG_NONE) {
@@ -879,12 +834,15 @@ us_copier_clear(us_copier_t *c)
 static int
 us_copier_begin(us_copier_t *c)
 {
-    uint64_t          ids;
-    us_life_t        *l;
-    us_manifest_t     m;
-    us_replog_row_t   row;
+    uint64_t           ids;
+    us_life_t         *l;
+    us_share_t        *sh;
+    us_manifest_t      m;
+    us_replog_row_t    row;
+    us_replog_ends_t   ends;
 
     l = c->f.life;
+    sh = l->sh;
 
     if (c->f.log->ops->head(c->f.log, &c->standby.head) != US_REPLOG_OK) {
         return -1;
@@ -895,10 +853,33 @@ us_copier_begin(us_copier_t *c)
         return -1;
     }
 
-    if (us_copier_clear(c) == -1
-        || us_copier_confirmed(l, &row, &ids) == -1)
-    {
+    if (us_copier_clear(c) == -1) {
         return -1;
+    }
+
+    /*
+     * The last row that the store has and that is confirmed, with the ids given
+     * below its end.  The place of a standby moves while load_applying is set.
+     */
+
+    if (us_share_state(sh) == US_LIFE_READY) {
+        us_replog_ends(&sh->replicate.place, &ends);
+        row = ends.sure;
+        ids = ends.sure_ids;
+
+    } else {
+        if (us_acquire(&sh->load_applying) || !us_acquire(&sh->load_placed)) {
+            return -1;
+        }
+
+        us_share_row(&sh->replicate.at, &row);
+        ids = us_acquire(&sh->load_ids);
+
+        if (us_acquire(&sh->load_applying) || row.next == 0
+            || us_acquire(&sh->load_lsn) != row.next)
+        {
+            return -1;
+        }
     }
 
     m = c->manifest;

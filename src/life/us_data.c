@@ -130,39 +130,6 @@ us_data_revisit(const us_manifest_t *m, uint32_t *unit, us_disk_error_t *e)
 }
 
 
-/*
- * A directory that was no shard can become shard 0, whose ids are the same.
- * Nothing else about a shard can be changed.
- */
-
-static int
-us_data_shard_differs(const us_manifest_t *m, const us_store_conf_t *conf,
-    us_disk_error_t *e)
-{
-    int64_t  shard;
-
-    if (us_data_number(m, "shard", 0, US_SHARDS - 1, &shard, e) == -1) {
-        return -1;
-    }
-
-    if (shard == (conf->is_shard ? (int64_t) conf->shard : -1)) {
-        return 0;
-    }
-
-    if (shard >= 0) {
-        return us_disk_fail(e, 0, "its data are those of shard %lld of a "
-                            "cluster; the zone needs \"cluster=\" and "
-                            "\"shard=%lld\"", (long long) shard,
-                            (long long) shard);
-    }
-
-    return conf->shard == 0 ? 0
-           : us_disk_fail(e, 0, "its data are of no cluster: they can become "
-                          "shard 0, not shard %u; another shard begins with "
-                          "an empty directory", conf->shard);
-}
-
-
 static int
 us_data_setting(const us_manifest_t *m, const char *key, const char *value,
     const char *way, us_disk_error_t *e)
@@ -179,34 +146,6 @@ us_data_setting(const us_manifest_t *m, const char *key, const char *value,
 
     return us_disk_fail(e, 0, "its data were stored with %s \"%.150s\", not "
                         "with \"%.150s\"%s", key, have, value, way);
-}
-
-
-/* 0; -1, e: it is a backup or a copy, which no owner writes to */
-
-static int
-us_data_writable(const us_manifest_t *m, us_disk_error_t *e)
-{
-    if (m->state == US_STATE_REPLICA) {
-        return us_disk_fail(e, 0, "it is a replica's copy of another server's "
-                            "store, which is only read; a zone with "
-                            "\"follow=\" or \"replicate=\" goes on with it");
-    }
-
-    if (m->moved) {
-        return us_disk_fail(e, 0, "its store is in a replicated log now, made "
-                            "with \"base=\", and has gone on there; a zone "
-                            "with \"replicate=\" goes on with it; \"urlstore "
-                            "restore DIR\" makes a store of its own of what "
-                            "the directory has");
-    }
-
-    if (m->state != US_STATE_BACKUP) {
-        return 0;
-    }
-
-    return us_disk_fail(e, 0, "it is a backup, which is only read; "
-                        "\"urlstore restore\" makes a data directory of it");
 }
 
 
@@ -255,13 +194,32 @@ us_data_differs(const us_manifest_t *m, const us_store_conf_t *conf,
     char      norm[US_STORE_NORM_LEN + 1], was[US_MANIFEST_SETTINGS];
     char      now[US_STORE_MARKS * (US_STORE_MARK_LEN + 1)], have[sizeof(now)];
     size_t    len;
+    int64_t   shard;
     uint32_t  unit;
 
     snprintf(norm, sizeof(norm), "%.*s", (int) conf->norm.len,
              (const char *) conf->norm.data);
 
-    if (!conf->lookup && us_data_writable(m, e) == -1) {
-        return -1;
+    /* a backup or a copy, to which no owner writes, may be read */
+
+    if (!conf->lookup && m->state == US_STATE_REPLICA) {
+        return us_disk_fail(e, 0, "it is a replica's copy of another server's "
+                            "store, which is only read; a zone with "
+                            "\"follow=\" or \"replicate=\" goes on with it");
+    }
+
+    if (!conf->lookup && m->moved) {
+        return us_disk_fail(e, 0, "its store is in a replicated log now, made "
+                            "with \"base=\", and has gone on there; a zone "
+                            "with \"replicate=\" goes on with it; \"urlstore "
+                            "restore DIR\" makes a store of its own of what "
+                            "the directory has");
+    }
+
+    if (!conf->lookup && m->state == US_STATE_BACKUP) {
+        return us_disk_fail(e, 0, "it is a backup, which is only read; "
+                            "\"urlstore restore\" makes a data directory of "
+                            "it");
     }
 
     if ((us_manifest_setting(m, "norm", was, sizeof(was)) == -1
@@ -279,8 +237,26 @@ us_data_differs(const us_manifest_t *m, const us_store_conf_t *conf,
         return -1;
     }
 
-    if (us_data_shard_differs(m, conf, e) == -1) {
+    /*
+     * A directory that was no shard can become shard 0, whose ids are the same.
+     * Nothing else about a shard can be changed.
+     */
+
+    if (us_data_number(m, "shard", 0, US_SHARDS - 1, &shard, e) == -1) {
         return -1;
+    }
+
+    if (shard >= 0 && (!conf->is_shard || shard != conf->shard)) {
+        return us_disk_fail(e, 0, "its data are those of shard %lld of a "
+                            "cluster; the zone needs \"cluster=\" and "
+                            "\"shard=%lld\"", (long long) shard,
+                            (long long) shard);
+    }
+
+    if (shard == -1 && conf->is_shard && conf->shard) {
+        return us_disk_fail(e, 0, "its data are of no cluster: they can become "
+                            "shard 0, not shard %u; another shard begins with "
+                            "an empty directory", conf->shard);
     }
 
     /* claims may be added */

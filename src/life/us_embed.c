@@ -216,38 +216,6 @@ us_embed_conf(us_embed_t *e, const us_embed_conf_t *conf)
 }
 
 
-/* an empty store; memory counts when it is used */
-
-static int
-us_embed_format(us_embed_t *e, size_t size)
-{
-    us_life_t  *l;
-
-    l = &e->life;
-
-    if (size == 0) {
-        size = (size_t) us_process_memory("") / 4 * 3;
-    }
-
-    l->size = size;
-    l->mem = mmap(NULL, size, PROT_READ|PROT_WRITE,
-                  MAP_PRIVATE|MAP_ANONYMOUS|MAP_NORESERVE, -1, 0);
-
-    if (l->mem == MAP_FAILED) {
-        l->mem = NULL;
-        return us_disk_fail(&e->error, errno, "mmap(%zu) failed", size);
-    }
-
-    if (us_store_format(l->mem, size, &l->conf.store) == -1) {
-        return us_disk_fail(&e->error, 0, "%zu bytes are too few: a store "
-                            "needs %zu", size,
-                            us_store_min_size(&l->conf.store));
-    }
-
-    return 0;
-}
-
-
 /* whether the disk refuses: -1, why is e->error */
 
 static int
@@ -257,26 +225,6 @@ us_embed_refused(us_embed_t *e)
 
     return us_life_refuses(&e->life, reason)
            ? us_disk_fail(&e->error, 0, "%.470s", reason) : 0;
-}
-
-
-static int
-us_embed_load(us_embed_t *e)
-{
-    us_life_t  *l;
-
-    l = &e->life;
-
-    if (us_life_start(l) == 0) {
-        (void) us_life_tick(l);
-
-        if (us_share_state(l->sh) == US_LIFE_READY) {
-            return us_embed_refused(e);
-        }
-    }
-
-    return us_disk_fail(&e->error, 0, "%.470s", l->sh->reason[0]
-                        ? l->sh->reason : "out of memory");
 }
 
 
@@ -310,6 +258,7 @@ us_embed_free(us_embed_t *e)
 us_embed_t *
 us_embed_open(const char *path, const us_embed_conf_t *conf, char *error)
 {
+    size_t       size;
     us_life_t   *l;
     us_embed_t  *e;
 
@@ -335,15 +284,51 @@ us_embed_open(const char *path, const us_embed_conf_t *conf, char *error)
     l->conf.sync_name = "off";
     l->conf.snapshot = conf->snapshot ? conf->snapshot : US_EMBED_SNAPSHOT;
 
-    if (us_embed_take(e, path) == -1 || us_embed_conf(e, conf) == -1
-        || us_embed_format(e, conf->size) == -1 || us_embed_load(e) == -1)
-    {
-        (void) snprintf(error, US_EMBED_ERROR, "%s", e->error.text);
-        us_embed_free(e);
-        return NULL;
+    if (us_embed_take(e, path) == -1 || us_embed_conf(e, conf) == -1) {
+        goto failed;
+    }
+
+    /* an empty store; memory counts when it is used */
+
+    size = conf->size ? conf->size : (size_t) us_process_memory("") / 4 * 3;
+    l->size = size;
+    l->mem = mmap(NULL, size, PROT_READ|PROT_WRITE,
+                  MAP_PRIVATE|MAP_ANONYMOUS|MAP_NORESERVE, -1, 0);
+
+    if (l->mem == MAP_FAILED) {
+        l->mem = NULL;
+        us_disk_fail(&e->error, errno, "mmap(%zu) failed", size);
+        goto failed;
+    }
+
+    if (us_store_format(l->mem, size, &l->conf.store) == -1) {
+        us_disk_fail(&e->error, 0, "%zu bytes are too few: a store needs %zu",
+                     size, us_store_min_size(&l->conf.store));
+        goto failed;
+    }
+
+    if (us_life_start(l) == 0) {
+        (void) us_life_tick(l);
+    }
+
+    if (l->store == NULL || us_share_state(l->sh) != US_LIFE_READY) {
+        us_disk_fail(&e->error, 0, "%.470s", l->sh->reason[0]
+                     ? l->sh->reason : "out of memory");
+        goto failed;
+    }
+
+    if (us_embed_refused(e) == -1) {
+        goto failed;
     }
 
     return e;
+
+failed:
+
+    (void) snprintf(error, US_EMBED_ERROR, "%s", e->error.text);
+    us_embed_free(e);
+
+    return NULL;
 }
 
 

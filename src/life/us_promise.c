@@ -399,29 +399,6 @@ us_life_deletes_promised(const us_life_t *l)
 }
 
 
-/* of loading, percent */
-
-static unsigned
-us_life_progress(const us_share_t *sh)
-{
-    uint64_t  total;
-
-    if (us_share_state(sh) > US_LIFE_LOADING) {
-        return 100;
-    }
-
-    total = us_acquire(&sh->load_total);
-
-    if (total == 0) {
-        return 0;
-    }
-
-    total = us_acquire(&sh->load_done) * 100 / total;
-
-    return total < 99 ? (unsigned) total : 99;
-}
-
-
 /* states of one word stand together */
 
 static const char  *us_life_words[US_LIFE_STATES] = {
@@ -449,13 +426,17 @@ us_life_state_word(us_life_state_t state)
 void
 us_life_info(const us_life_t *l, us_life_info_t *info)
 {
+    uint64_t           total, share;
     us_tail_t          tail;
     const us_share_t  *sh;
 
     sh = l->sh;
     memset(info, 0, sizeof(us_life_info_t));
 
-    info->progress = us_life_progress(sh);
+    total = us_acquire(&sh->load_total);
+    share = total ? us_acquire(&sh->load_done) * 100 / total : 0;
+    info->progress = us_share_state(sh) > US_LIFE_LOADING ? 100
+                     : share < 99 ? share : 99;
     info->sync_failed = us_acquire(&sh->lost) != 0;
     info->stalled = us_life_refuses(l, info->reason) && !info->sync_failed;
 

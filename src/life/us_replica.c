@@ -34,7 +34,7 @@
  *         us_replica_connect()      GET /log, or /log?at=PLACE
  *         us_replica_read()         bytes as they come
  *             us_replica_frame()        a whole frame
- *                 us_replica_manifest()     is it a store that fits?
+ *                 us_replica_settings()     is it a store that fits?
  *                 us_replica_beat()         how far is the primary?
  *                 us_replica_block()        operations, applied
  *         us_replica_keep()         a snapshot, of a copy
@@ -305,32 +305,6 @@ us_replica_load(us_replica_t *r)
 }
 
 
-/* with path=: a frame is written before it is applied */
-
-static int
-us_replica_copy(us_replica_t *r, const us_frame_t *f)
-{
-    int  rc;
-
-    if (r->f.life->conf.path == NULL || f->type == US_FRAME_BEAT) {
-        return 0;
-    }
-
-    rc = f->type == US_FRAME_MANIFEST
-         ? us_copy_settings(&r->copy, &r->stream.manifest)
-         : us_copy_frame(&r->copy, &r->at, &r->stream.at, f,
-                         &r->stream.manifest);
-
-    if (rc == US_COPY_GONE) {
-        return us_follow_again(&r->f, "goes on, but not the copy: %s",
-                               r->copy.error.text);
-    }
-
-    return rc == 0 ? 0 : us_follow_fail(&r->f, US_SAY_WARN, "is not asked: %s",
-                                        r->copy.error.text);
-}
-
-
 /* us_data_wait_pt: nothing is applied meanwhile, so what there is, is synced */
 
 static int
@@ -422,42 +396,6 @@ us_replica_erased(us_replica_t *r)
     e.gone = us_store_erased_lsn(r->f.store);
 
     return e.gone && us_life_left(r->f.life, &e) == 0 ? e.gone : 0;
-}
-
-
-/* --- the stream ----------------------------------------------------------- */
-
-static int
-us_replica_manifest(us_replica_t *r)
-{
-    us_share_t           *sh;
-    const us_manifest_t  *m;
-
-    sh = r->f.life->sh;
-    m = &r->stream.manifest;
-
-    if (!r->begun) {
-        us_follow_begin(&r->f, m->uuid, m->epoch);
-        r->f.bulk = 1;
-        r->aimed = 0;
-    }
-
-    if (us_replica_settings(r, m) == -1) {
-        return -1;
-    }
-
-    if (!r->talked) {
-        r->talked = 1;
-        us_share_count(&sh->replica.connects, 1);
-        us_release(&sh->replica.connected, 1);
-        (void) us_share_reason(sh, "");
-        us_job_say(r->f.job, US_SAY_NOTICE, "connected to %s, at LSN %llu",
-                   r->f.name, (unsigned long long) r->f.lsn);
-    }
-
-    (void) us_share_change(sh);
-
-    return 0;
 }
 
 
@@ -554,13 +492,57 @@ us_replica_block(us_replica_t *r, const us_frame_t *f)
 static int
 us_replica_frame(us_replica_t *r, const us_frame_t *f)
 {
-    us_share_t  *sh;
+    int                   rc;
+    us_share_t           *sh;
+    const us_manifest_t  *m;
 
     sh = r->f.life->sh;
+    m = &r->stream.manifest;
 
-    if ((f->type == US_FRAME_MANIFEST && us_replica_manifest(r) == -1)
-        || us_replica_copy(r, f) == -1
-        || (f->type == US_FRAME_BEAT && us_replica_beat(r, &f->beat) == -1)
+    if (f->type == US_FRAME_MANIFEST) {
+
+        if (!r->begun) {
+            us_follow_begin(&r->f, m->uuid, m->epoch);
+            r->f.bulk = 1;
+            r->aimed = 0;
+        }
+
+        if (us_replica_settings(r, m) == -1) {
+            return -1;
+        }
+
+        if (!r->talked) {
+            r->talked = 1;
+            us_share_count(&sh->replica.connects, 1);
+            us_release(&sh->replica.connected, 1);
+            (void) us_share_reason(sh, "");
+            us_job_say(r->f.job, US_SAY_NOTICE, "connected to %s, at LSN %llu",
+                       r->f.name, (unsigned long long) r->f.lsn);
+        }
+
+        (void) us_share_change(sh);
+    }
+
+    /* with path=: a frame is written before it is applied */
+
+    if (r->f.life->conf.path && f->type != US_FRAME_BEAT) {
+
+        rc = f->type == US_FRAME_MANIFEST
+             ? us_copy_settings(&r->copy, m)
+             : us_copy_frame(&r->copy, &r->at, &r->stream.at, f, m);
+
+        if (rc == US_COPY_GONE) {
+            return us_follow_again(&r->f, "goes on, but not the copy: %s",
+                                   r->copy.error.text);
+        }
+
+        if (rc != 0) {
+            return us_follow_fail(&r->f, US_SAY_WARN, "is not asked: %s",
+                                  r->copy.error.text);
+        }
+    }
+
+    if ((f->type == US_FRAME_BEAT && us_replica_beat(r, &f->beat) == -1)
         || (f->type == US_FRAME_BLOCK && us_replica_block(r, f) == -1))
     {
         return -1;

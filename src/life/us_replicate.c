@@ -792,59 +792,6 @@ us_replicate_declare(void *data, const us_replog_head_t *head, int led,
 }
 
 
-/* the store is what the standby's place says, or empty; -1: it is not yet */
-
-static int
-us_replicate_prepare(us_replicate_t *r)
-{
-    us_life_t        *l;
-    us_share_t       *sh;
-    us_standby_t     *sb;
-    us_store_conf_t   have;
-
-    l = r->f.life;
-    sh = l->sh;
-    sb = &r->standby;
-
-    r->writing = 0;
-
-    if (us_follow_prepare(&r->f) == -1) {
-        return -1;
-    }
-
-    if (r->reading) {
-        return 0;
-    }
-
-    memset(sb, 0, sizeof(us_standby_t));
-
-    r->f.log->timeout = US_REPLICATE_CALL;
-
-    sb->log = r->f.log;
-    sb->env.term = us_replicate_term;
-    sb->env.apply = us_replicate_apply;
-    sb->env.base = us_replicate_base;
-    sb->env.settings = us_replicate_declare;
-    sb->env.follows = us_follow_goes_on;
-    sb->env.now = us_follow_now;
-    sb->env.data = r;
-    sb->holder = l->conf.replicate->node;
-    sb->takeover = l->conf.replicate->takeover;
-    sb->begun = us_acquire(&sh->load_placed) != 0;
-    us_share_row(&sh->replicate.at, &sb->at);
-
-    us_store_conf(r->f.store, &have);
-    memcpy(sb->uuid, have.uuid, sizeof(sb->uuid));
-
-    r->f.lsn = sb->begun ? us_acquire(&sh->load_lsn) : 0;
-    r->f.ids = sb->begun ? us_acquire(&sh->load_ids) : 0;
-    r->f.bulk = !sb->begun;
-    r->reading = 1;
-
-    return 0;
-}
-
-
 /*
  * The log's store must fit this node's configuration.  Marks are declared as it
  * has them; those that this node has beside them are declared with its term.
@@ -1339,9 +1286,12 @@ us_replicate_read(us_replicate_t *r)
 static void
 us_replicate_job(us_job_t *job)
 {
-    uint64_t         until;
-    us_life_t       *l;
-    us_replicate_t  *r;
+    uint64_t          until;
+    us_life_t        *l;
+    us_share_t       *sh;
+    us_standby_t     *sb;
+    us_replicate_t   *r;
+    us_store_conf_t   have;
 
     l = job->life;
     until = us_job_now(l) + US_REPLICATE_TURN;
@@ -1355,8 +1305,45 @@ us_replicate_job(us_job_t *job)
 
     r = us_replicate_open(job);
 
-    if (r == NULL || us_replicate_prepare(r) == -1) {
+    if (r == NULL) {
         return;
+    }
+
+    /* the store is what the standby's place says, or empty */
+
+    sh = l->sh;
+    sb = &r->standby;
+    r->writing = 0;
+
+    if (us_follow_prepare(&r->f) == -1) {
+        return;
+    }
+
+    if (!r->reading) {
+        memset(sb, 0, sizeof(us_standby_t));
+
+        r->f.log->timeout = US_REPLICATE_CALL;
+
+        sb->log = r->f.log;
+        sb->env.term = us_replicate_term;
+        sb->env.apply = us_replicate_apply;
+        sb->env.base = us_replicate_base;
+        sb->env.settings = us_replicate_declare;
+        sb->env.follows = us_follow_goes_on;
+        sb->env.now = us_follow_now;
+        sb->env.data = r;
+        sb->holder = l->conf.replicate->node;
+        sb->takeover = l->conf.replicate->takeover;
+        sb->begun = us_acquire(&sh->load_placed) != 0;
+        us_share_row(&sh->replicate.at, &sb->at);
+
+        us_store_conf(r->f.store, &have);
+        memcpy(sb->uuid, have.uuid, sizeof(sb->uuid));
+
+        r->f.lsn = sb->begun ? us_acquire(&sh->load_lsn) : 0;
+        r->f.ids = sb->begun ? us_acquire(&sh->load_ids) : 0;
+        r->f.bulk = !sb->begun;
+        r->reading = 1;
     }
 
     do {

@@ -6,7 +6,6 @@
 #include "us_job.h"
 #include "../journal/us_dir.h"
 #include "../replog/us_rebase.h"
-#include "../replog/us_standby.h"
 #include "../store/us_erasures.h"
 #include "../store/us_ring.h"
 #include "../store/us_shard.h"
@@ -385,7 +384,7 @@ us_base_job(us_job_t *job)
          * journal had.
          */
 
-        if (log->ops->row(log, US_REPLOG_BASE, us_standby_row, &row)
+        if (log->ops->row(log, US_REPLOG_BASE, us_replog_take_row, &row)
             != US_REPLOG_OK)
         {
             (void) snprintf(rb->error, sizeof(rb->error), "%s", log->error);

@@ -34,31 +34,13 @@ us_sink_ours(us_life_t *l, us_disk_error_t *e)
 }
 
 
-/*
- * The journal goes on: a block is a row of the log, or its rest past the
- * snapshot, and a term begins with a row that has nothing else.
- */
-
-static void
-us_sink_chain(us_sink_t *c, const uint8_t *p, size_t len)
-{
-    us_op_t  op;
-
-    if (us_op_parse(p, len, &op) > 0 && op.type == US_OP_TERM) {
-        c->log.term = op.id;
-    }
-
-    c->log.lsn += len;
-    c->log.crc = us_crc32c(c->log.crc, p, len);
-}
-
-
 static int
 us_sink_apply(void *data, const uint8_t *p, size_t len)
 {
     us_sink_t *c = data;
 
-    int  rc;
+    int      rc;
+    us_op_t  op;
 
     if (us_job_stopping(c->life)) {
         return US_RECOVERY_STOP;
@@ -71,7 +53,18 @@ us_sink_apply(void *data, const uint8_t *p, size_t len)
     }
 
     if (c->recovery.started) {
-        us_sink_chain(c, p, len);
+
+        /*
+         * The journal goes on: a block is a row of the log, or its rest past
+         * the snapshot, and a term begins with a row that has nothing else.
+         */
+
+        if (us_op_parse(p, len, &op) > 0 && op.type == US_OP_TERM) {
+            c->log.term = op.id;
+        }
+
+        c->log.lsn += len;
+        c->log.crc = us_crc32c(c->log.crc, p, len);
     }
 
     rc = c->store ? us_data_apply(c->store, p, len)

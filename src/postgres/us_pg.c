@@ -400,41 +400,6 @@ us_pg_is_address(const char *s)
 }
 
 
-static int
-us_pg_host_check(const us_pg_host_t *host, char *err, size_t size)
-{
-    char  *end;
-    long   n;
-
-    if (host->hostaddr && !us_pg_is_address(host->hostaddr)) {
-        (void) snprintf(err, size, "\"hostaddr\" of the connection string is "
-                        "no address: \"%.64s\"", host->hostaddr);
-        return -1;
-    }
-
-    if (host->host && host->hostaddr == NULL && host->host[0] != '/'
-        && host->host[0] != '@' && !us_pg_is_address(host->host))
-    {
-        (void) snprintf(err, size, "\"host\" of the connection string is a "
-                        "name: \"%.64s\"; it needs \"hostaddr\" as well, "
-                        "because looking it up would block", host->host);
-        return -1;
-    }
-
-    if (host->port) {
-        n = strtol(host->port, &end, 10);
-
-        if (*end || n < 1 || n > 65535) {
-            (void) snprintf(err, size, "\"port\" of the connection string is "
-                            "\"%.64s\": 1 to 65535 is allowed", host->port);
-            return -1;
-        }
-    }
-
-    return 0;
-}
-
-
 /* the parts between commas; an empty one is NULL.  -1: too many */
 
 static int
@@ -497,10 +462,11 @@ static int
 us_pg_conninfo(us_pg_conninfo_t *info, const char *text, char *err,
     size_t size)
 {
-    int       i, nhost, naddr, nport, n;
-    char     *why, *from, *to, *host[US_PG_HOSTS];
-    char     *addr[US_PG_HOSTS], *port[US_PG_HOSTS];
-    unsigned  k;
+    int            i, nhost, naddr, nport, n;
+    char          *why, *from, *to, *end, *host[US_PG_HOSTS];
+    char          *addr[US_PG_HOSTS], *port[US_PG_HOSTS];
+    long           number;
+    us_pg_host_t  *h;
 
     memset(info, 0, sizeof(us_pg_conninfo_t));
     why = NULL;
@@ -565,8 +531,28 @@ us_pg_conninfo(us_pg_conninfo_t *info, const char *text, char *err,
         info->hosts[i].port = port[0] ? strdup(port[0]) : NULL;
     }
 
-    for (k = 0; k < info->nhosts; k++) {
-        if (us_pg_host_check(&info->hosts[k], err, size) == -1) {
+    for (h = info->hosts; h < info->hosts + n; h++) {
+
+        if (h->hostaddr && !us_pg_is_address(h->hostaddr)) {
+            (void) snprintf(err, size, "\"hostaddr\" of the connection string "
+                            "is no address: \"%.64s\"", h->hostaddr);
+            return -1;
+        }
+
+        if (h->host && h->hostaddr == NULL && h->host[0] != '/'
+            && h->host[0] != '@' && !us_pg_is_address(h->host))
+        {
+            (void) snprintf(err, size, "\"host\" of the connection string is a "
+                            "name: \"%.64s\"; it needs \"hostaddr\" as well, "
+                            "because looking it up would block", h->host);
+            return -1;
+        }
+
+        number = h->port ? strtol(h->port, &end, 10) : 1;
+
+        if ((h->port && *end) || number < 1 || number > 65535) {
+            (void) snprintf(err, size, "\"port\" of the connection string is "
+                            "\"%.64s\": 1 to 65535 is allowed", h->port);
             return -1;
         }
     }
@@ -600,7 +586,10 @@ us_pg_conninfo_free(us_pg_conninfo_t *info)
 }
 
 
-/* a short one may be a part of any word: it is hidden where it is a word */
+/*
+ * Replaces a password in a text by asterisks.  A short one may be a part of any
+ * word: it is hidden where it is a word.
+ */
 
 static void
 us_pg_mask(const char *secret, char *text)
@@ -623,17 +612,6 @@ us_pg_mask(const char *secret, char *text)
 }
 
 
-/* replaces the passwords in a text by asterisks */
-
-static void
-us_pg_hide(const us_pg_conninfo_t *info, const char *password, char *text)
-{
-    us_pg_mask(us_pg_option(info, "password"), text);
-    us_pg_mask(us_pg_option(info, "sslpassword"), text);
-    us_pg_mask(password, text);
-}
-
-
 static int64_t
 us_pg_now(void)
 {
@@ -650,7 +628,7 @@ us_pg_now(void)
 static void
 us_pg_arg(us_pg_args_t *args, const void *p, size_t len)
 {
-    args->values[args->n] = p;
+    args->values[args->n] = len ? p : "";
     args->lengths[args->n] = (int) len;
     args->formats[args->n++] = 1;
 }
@@ -684,13 +662,6 @@ us_pg_text(us_pg_args_t *args, const char *s)
 }
 
 
-static void
-us_pg_bytes(us_pg_args_t *args, const uint8_t *p, size_t len)
-{
-    us_pg_arg(args, len ? (const void *) p : "", len);
-}
-
-
 /* --- errors --------------------------------------------------------------- */
 
 static void
@@ -703,7 +674,9 @@ us_pg_error(us_pg_t *pg, const char *fmt, ...)
     (void) vsnprintf(pg->log.error, sizeof(pg->log.error), fmt, args);
     va_end(args);
 
-    us_pg_hide(&pg->info, pg->conn ? PQpass(pg->conn) : NULL, pg->log.error);
+    us_pg_mask(us_pg_option(&pg->info, "password"), pg->log.error);
+    us_pg_mask(us_pg_option(&pg->info, "sslpassword"), pg->log.error);
+    us_pg_mask(pg->conn ? PQpass(pg->conn) : NULL, pg->log.error);
 
     for (p = pg->log.error; *p; p++) {
         if ((uint8_t) *p < 0x20 || *p == 0x7f) {
@@ -1034,28 +1007,6 @@ us_pg_results(us_pg_t *pg, unsigned syncs, us_pg_result_pt take, void *data)
     " left(pg_walfile_name(pg_current_wal_flush_lsn()), 8)"
 
 
-/* ms for a connection: libpq's own limit is not for PQconnectPoll() */
-
-static int64_t
-us_pg_limit(const us_pg_t *pg)
-{
-    long                     s;
-    const PQconninfoOption  *o;
-
-    for (o = pg->info.options; o->keyword; o++) {
-        if (o->val && strcmp(o->keyword, "connect_timeout") == 0) {
-            s = strtol(o->val, NULL, 10);
-
-            if (s > 0 && s <= US_PG_CONNECT_MAX) {
-                return s * 1000;
-            }
-        }
-    }
-
-    return US_PG_CONNECT;
-}
-
-
 /*
  * Whether an idle connection still leads to its server: else the statement
  * that is sent next would be unknown for no reason.
@@ -1352,6 +1303,7 @@ us_pg_connect(us_pg_t *pg)
     char            why[US_REPLOG_ERROR];
     int64_t         end, share, limit;
     unsigned        i;
+    const char     *timeout;
     us_replog_rc_t  rc;
 
     if (pg->conn && us_pg_alive(pg)) {
@@ -1363,7 +1315,12 @@ us_pg_connect(us_pg_t *pg)
     bad = 0;
     why[0] = '\0';
     end = pg->deadline;
-    limit = us_pg_limit(pg);
+    /* ms for a connection: libpq's own limit is not for PQconnectPoll() */
+
+    timeout = us_pg_option(&pg->info, "connect_timeout");
+    limit = timeout ? strtol(timeout, NULL, 10) : 0;
+    limit = limit > 0 && limit <= US_PG_CONNECT_MAX ? limit * 1000
+                                                    : US_PG_CONNECT;
 
     /* each host has its share of the time that is left, and a limit */
 
@@ -1930,7 +1887,7 @@ us_pg_create(us_replog_t *log, const uint8_t uuid[16], const char *settings)
     us_pg_verdict_t   v;
 
     pg = us_pg_begin(log, &args, 1, 0);
-    us_pg_bytes(&args, uuid, 16);
+    us_pg_arg(&args, uuid, 16);
     us_pg_text(&args, settings);
 
     return us_pg_change(pg, US_PG_CREATE, &args, 0, &v);
@@ -1984,7 +1941,7 @@ us_pg_append(us_replog_t *log, const us_replog_row_t *prev,
     us_pg_previous(&args, prev);
     us_pg_u64(&args, row->next);
     us_pg_u64(&args, row->crc);
-    us_pg_bytes(&args, p, len);
+    us_pg_arg(&args, p, len);
     us_pg_u64(&args, acked);
 
     return us_pg_change(pg, US_PG_APPEND, &args, len, &v);
@@ -2025,7 +1982,7 @@ us_pg_promote(us_replog_t *log, const us_replog_row_t *prev, uint64_t old,
     us_pg_previous(&args, prev);
     us_pg_u64(&args, row->next);
     us_pg_u64(&args, row->crc);
-    us_pg_bytes(&args, p, len);
+    us_pg_arg(&args, p, len);
     us_pg_u64(&args, old);
     us_pg_u64(&args, row->term);
     us_pg_text(&args, holder);
@@ -2050,7 +2007,7 @@ us_pg_rebase_part(us_replog_t *log, uint64_t term, uint32_t part,
 
     pg = us_pg_begin(log, &args, 1, len / US_PG_RATE);
     us_pg_u64(&args, term);
-    us_pg_bytes(&args, p, len);
+    us_pg_arg(&args, p, len);
 
     if (part) {
         us_pg_u32(&args, part);

@@ -160,36 +160,17 @@ us_appender_gone(us_appender_t *p, const us_replog_row_t *sure)
 }
 
 
-static int
-us_appender_found(void *data, const us_replog_row_t *row, const uint8_t *bytes,
-    size_t len)
-{
-    us_appender_back_t *back = data;
-
-    (void) bytes;
-    (void) len;
-
-    back->ours = memcmp(row, &back->ends->last, sizeof(*row)) == 0;
-
-    return 0;
-}
-
-
 /* no row follows: known, if `last` is there; else `sure` is the last one */
 
 static us_appender_rc_t
 us_appender_no_next(us_appender_t *p, us_replog_ends_t *ends)
 {
-    us_replog_rc_t      rc;
-    us_appender_back_t  back;
+    us_replog_rc_t   rc;
+    us_replog_row_t  row;
 
-    back.p = p;
-    back.ends = ends;
-    back.ours = 0;
+    rc = p->log->ops->row(p->log, ends->last.lsn, us_replog_take_row, &row);
 
-    rc = p->log->ops->row(p->log, ends->last.lsn, us_appender_found, &back);
-
-    if (rc == US_REPLOG_OK && back.ours) {
+    if (rc == US_REPLOG_OK && memcmp(&row, &ends->last, sizeof(row)) == 0) {
         p->known = 1;
         return US_APPENDER_OK;
     }
@@ -416,59 +397,15 @@ us_appender_done(us_appender_t *p, us_replog_rc_t rc, us_replog_ends_t *ends,
 }
 
 
-/* the bytes of the next row into buf; returns how many, 0: there are none */
-
-static ssize_t
-us_appender_fill(us_appender_t *p, const us_replog_ends_t *ends, uint64_t *ids)
-{
-    size_t    len, left;
-    ssize_t   n;
-    uint64_t  skip;
-
-    skip = ends->last.next - ends->sure.next;
-    left = us_appender_left(p, skip);
-
-    if (p->cut > ends->last.next && p->cut - ends->last.next < left) {
-        left = p->cut - ends->last.next;
-    }
-
-    len = left < US_REPLOG_BLOCK ? left : US_REPLOG_BLOCK;
-
-    while (len) {
-
-        if (us_appender_copy(p, skip, len) == -1) {
-            return -1;
-        }
-
-        n = us_block_fill(p->buf, len, p->ops, ids);
-
-        if (n > 0) {
-            return n;
-        }
-
-        if (n == -1 || len == left) {
-            (void) snprintf(p->error, sizeof(p->error), "half an operation is "
-                            "published");
-            return -1;
-        }
-
-        /* one operation that is longer than a row usually is */
-
-        len = len * 2 < left ? len * 2 : left;
-    }
-
-    return 0;
-}
-
-
 us_appender_rc_t
 us_appender_step(us_appender_t *p, const us_str_t pieces[2])
 {
+    size_t            len, left;
     ssize_t           n;
     uint64_t          sent, skip, ids;
     us_replog_rc_t    rc;
     us_replog_row_t   row;
-    us_appender_rc_t   learnt;
+    us_appender_rc_t  learnt;
     us_replog_ends_t  ends;
 
     p->pieces[0] = pieces[0];
@@ -484,11 +421,34 @@ us_appender_step(us_appender_t *p, const us_str_t pieces[2])
         }
     }
 
-    skip = ends.last.next - ends.sure.next;
-    n = us_appender_fill(p, &ends, &ids);
+    /* the bytes of the next row into buf */
 
-    if (n == -1) {
-        return US_APPENDER_AGAIN;
+    skip = ends.last.next - ends.sure.next;
+    left = us_appender_left(p, skip);
+
+    if (p->cut > ends.last.next && p->cut - ends.last.next < left) {
+        left = p->cut - ends.last.next;
+    }
+
+    n = 0;
+
+    for (len = left < US_REPLOG_BLOCK ? left : US_REPLOG_BLOCK;
+         len && n == 0;
+         len = len * 2 < left ? len * 2 : left)
+    {
+        if (us_appender_copy(p, skip, len) == -1) {
+            return US_APPENDER_AGAIN;
+        }
+
+        n = us_block_fill(p->buf, len, p->ops, &ids);
+
+        /* 0: one operation that is longer than a row usually is */
+
+        if (n == -1 || (n == 0 && len == left)) {
+            (void) snprintf(p->error, sizeof(p->error), "half an operation is "
+                            "published");
+            return US_APPENDER_AGAIN;
+        }
     }
 
     sent = p->now(p->data);

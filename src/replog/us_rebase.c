@@ -69,6 +69,39 @@ us_part_open(us_part_t *part, uint32_t number, const uint8_t *p, size_t len,
 }
 
 
+int
+us_replog_take_row(void *data, const us_replog_row_t *row, const uint8_t *p,
+    size_t len)
+{
+    us_replog_row_t *to = data;
+
+    (void) p;
+    (void) len;
+
+    *to = *row;
+
+    return -1;
+}
+
+
+int
+us_replog_take_part(void *data, const us_replog_row_t *row, const uint8_t *p,
+    size_t len)
+{
+    us_part_t *part = data;
+
+    char  err[US_REPLOG_ERROR];
+
+    (void) row;
+
+    if (us_part_open(part, 0, p, len, err, sizeof(err)) == -1) {
+        memset(part, 0, sizeof(us_part_t));
+    }
+
+    return 0;
+}
+
+
 /* len more bytes in the part, which has room for its head */
 
 static int
@@ -226,24 +259,6 @@ us_rebase_end(us_rebase_t *rb, uint64_t lsn, uint64_t until)
 }
 
 
-static int
-us_rebase_take(void *data, const us_replog_row_t *row, const uint8_t *p,
-    size_t len)
-{
-    us_part_t *part = data;
-
-    char  err[US_REPLOG_ERROR];
-
-    (void) row;
-
-    if (us_part_open(part, 0, p, len, err, sizeof(err)) == -1) {
-        memset(part, 0, sizeof(us_part_t));
-    }
-
-    return 0;
-}
-
-
 int
 us_rebase_force(us_rebase_t *rb)
 {
@@ -274,7 +289,7 @@ us_rebase_force(us_rebase_t *rb)
 
             memset(&part, 0, sizeof(us_part_t));
 
-            rc = rb->log->ops->base(rb->log, 0, us_rebase_take, &part);
+            rc = rb->log->ops->base(rb->log, 0, us_replog_take_part, &part);
 
             if (rc == US_REPLOG_OK || rc == US_REPLOG_NONE) {
                 rc = rc == US_REPLOG_OK && part.base == rb->base

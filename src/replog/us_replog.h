@@ -267,5 +267,14 @@ void us_part_seal(uint8_t *p, size_t len, const us_part_t *part);
 int us_part_open(us_part_t *part, uint32_t number, const uint8_t *p,
     size_t len, char *err, size_t size);
 
+/*
+ * us_replog_take_pt: the row alone, to a us_replog_row_t; the first part of a
+ * base alone, to a us_part_t, which is zeroed if that is damaged.
+ */
+int us_replog_take_row(void *data, const us_replog_row_t *row,
+    const uint8_t *p, size_t len);
+int us_replog_take_part(void *data, const us_replog_row_t *row,
+    const uint8_t *p, size_t len);
+
 
 #endif /* _US_REPLOG_H_INCLUDED_ */

@@ -9,21 +9,6 @@
 #include <stdio.h>
 
 
-int
-us_standby_row(void *data, const us_replog_row_t *row, const uint8_t *p,
-    size_t len)
-{
-    us_replog_row_t *to = data;
-
-    (void) p;
-    (void) len;
-
-    *to = *row;
-
-    return -1;
-}
-
-
 static us_standby_rc_t
 us_standby_fail(us_standby_t *sb, us_replog_rc_t rc)
 {
@@ -38,7 +23,7 @@ us_standby_base(us_standby_t *sb, us_replog_row_t *row)
 {
     us_replog_rc_t  rc;
 
-    rc = sb->log->ops->row(sb->log, US_REPLOG_BASE, us_standby_row, row);
+    rc = sb->log->ops->row(sb->log, US_REPLOG_BASE, us_replog_take_row, row);
 
     return rc == US_REPLOG_OK ? US_STANDBY_OK : us_standby_fail(sb, rc);
 }
@@ -107,47 +92,14 @@ us_standby_removed(us_standby_t *sb, const char *what)
 }
 
 
-/* once in a session: whether it has the row that was applied last */
-
-static us_standby_rc_t
-us_standby_there(us_standby_t *sb)
-{
-    const char       *what;
-    us_replog_rc_t    rc;
-    us_replog_row_t   row;
-
-    rc = sb->log->ops->row(sb->log, sb->at.lsn, us_standby_row, &row);
-
-    if (rc != US_REPLOG_OK && rc != US_REPLOG_NONE) {
-        return us_standby_fail(sb, rc);
-    }
-
-    if (sb->log->session != sb->session) {
-        return US_STANDBY_MORE;
-    }
-
-    if (rc == US_REPLOG_NONE
-        || memcmp(&row, &sb->at, sizeof(us_replog_row_t)) != 0)
-    {
-        what = "the last row that was read is not there";
-
-        return rc == US_REPLOG_NONE || sb->at.lsn == US_REPLOG_BASE
-               ? us_standby_removed(sb, what) : us_standby_lost(sb, what);
-    }
-
-    sb->found = sb->session;
-    sb->lost = 0;
-
-    return US_STANDBY_OK;
-}
-
-
 /* how the log is now, and since when */
 
 static us_standby_rc_t
 us_standby_look(us_standby_t *sb)
 {
+    const char       *what;
     us_replog_rc_t    rc;
+    us_replog_row_t   row;
     us_replog_head_t  was;
 
     was = sb->head;
@@ -200,7 +152,35 @@ us_standby_look(us_standby_t *sb)
                                    "read");
     }
 
-    return sb->found == sb->session ? US_STANDBY_OK : us_standby_there(sb);
+    if (sb->found == sb->session) {
+        return US_STANDBY_OK;
+    }
+
+    /* once in a session: whether it has the row that was applied last */
+
+    rc = sb->log->ops->row(sb->log, sb->at.lsn, us_replog_take_row, &row);
+
+    if (rc != US_REPLOG_OK && rc != US_REPLOG_NONE) {
+        return us_standby_fail(sb, rc);
+    }
+
+    if (sb->log->session != sb->session) {
+        return US_STANDBY_MORE;
+    }
+
+    if (rc == US_REPLOG_NONE
+        || memcmp(&row, &sb->at, sizeof(us_replog_row_t)) != 0)
+    {
+        what = "the last row that was read is not there";
+
+        return rc == US_REPLOG_NONE || sb->at.lsn == US_REPLOG_BASE
+               ? us_standby_removed(sb, what) : us_standby_lost(sb, what);
+    }
+
+    sb->found = sb->session;
+    sb->lost = 0;
+
+    return US_STANDBY_OK;
 }
 
 
@@ -218,32 +198,13 @@ us_standby_replaced(us_standby_t *sb)
 }
 
 
-static int
-us_standby_same(void *data, const us_replog_row_t *row, const uint8_t *p,
-    size_t len)
-{
-    us_standby_t *sb = data;
-
-    us_part_t  part;
-
-    (void) row;
-
-    if (us_part_open(&part, 0, p, len, sb->error, sizeof(sb->error)) == 0
-        && part.base == sb->part.base)
-    {
-        sb->rc = US_STANDBY_OK;
-    }
-
-    return 0;
-}
-
-
 /* all parts are applied: those of the base whose row is there */
 
 static us_standby_rc_t
 us_standby_based(us_standby_t *sb)
 {
     uint64_t         session;
+    us_part_t        part;
     us_replog_rc_t   rc;
     us_standby_rc_t  got;
     us_replog_row_t  row;
@@ -261,8 +222,8 @@ us_standby_based(us_standby_t *sb)
     }
 
     if (row.next) {
-        sb->rc = US_STANDBY_STOP;
-        rc = sb->log->ops->base(sb->log, 0, us_standby_same, sb);
+        memset(&part, 0, sizeof(us_part_t));
+        rc = sb->log->ops->base(sb->log, 0, us_replog_take_part, &part);
 
         if (rc != US_REPLOG_OK && rc != US_REPLOG_NONE) {
             return us_standby_fail(sb, rc);
@@ -272,7 +233,7 @@ us_standby_based(us_standby_t *sb)
             return US_STANDBY_MORE;
         }
 
-        if (sb->rc != US_STANDBY_OK || sb->part.lsn < row.next) {
+        if (part.base != sb->part.base || sb->part.lsn < row.next) {
             return us_standby_replaced(sb);
         }
     }
@@ -479,32 +440,13 @@ us_standby_found(void *data, const us_replog_row_t *row, const uint8_t *p,
 }
 
 
-/* a node that waits is not taken for one that is gone */
-
-static us_standby_rc_t
-us_standby_beat(us_standby_t *sb)
-{
-    uint64_t        sent;
-    us_replog_rc_t  rc;
-
-    sent = sb->env.now(sb->env.data);
-    rc = sb->log->ops->beat(sb->log, &sb->claim, sb->at.next);
-
-    if (rc != US_REPLOG_OK) {
-        return us_standby_fail(sb, rc);
-    }
-
-    sb->sent = sent;
-
-    return US_STANDBY_OK;
-}
-
-
 /* the claim is confirmed: the rest is applied, the lease passes */
 
 static us_standby_rc_t
 us_standby_wait(us_standby_t *sb)
 {
+    uint64_t         now;
+    us_replog_rc_t   beat;
     us_standby_rc_t  rc;
 
     if (sb->head.term > sb->claim.term) {
@@ -512,12 +454,19 @@ us_standby_wait(us_standby_t *sb)
         return US_STANDBY_MORE;
     }
 
-    if (sb->env.now(sb->env.data) - sb->sent >= US_APPENDER_BEAT) {
-        rc = us_standby_beat(sb);
+    now = sb->env.now(sb->env.data);
 
-        if (rc != US_STANDBY_OK) {
-            return rc;
+    if (now - sb->sent >= US_APPENDER_BEAT) {
+
+        /* a node that waits is not taken for one that is gone */
+
+        beat = sb->log->ops->beat(sb->log, &sb->claim, sb->at.next);
+
+        if (beat != US_REPLOG_OK) {
+            return us_standby_fail(sb, beat);
         }
+
+        sb->sent = now;
     }
 
     /* a server that has the claim has the rows before it */
@@ -622,53 +571,41 @@ us_standby_claim(us_standby_t *sb)
 }
 
 
-/* is the TERM row there?  Then a beat of its term confirms it */
-
-static us_standby_rc_t
-us_standby_claimed(us_standby_t *sb)
-{
-    us_replog_rc_t  rc;
-
-    sb->rc = US_STANDBY_LOST;
-
-    rc = sb->log->ops->row(sb->log, sb->claim.lsn, us_standby_found, sb);
-
-    if (rc == US_REPLOG_OK && sb->rc == US_STANDBY_OK) {
-        sb->sent = sb->env.now(sb->env.data);
-        rc = sb->log->ops->beat(sb->log, &sb->claim, sb->at.next);
-
-        if (rc == US_REPLOG_OK) {
-            sb->seen = sb->env.now(sb->env.data);
-            sb->state = US_STANDBY_WAITING;
-            return US_STANDBY_MORE;
-        }
-
-        if (rc != US_REPLOG_REFUSED) {
-            return us_standby_fail(sb, rc);
-        }
-
-    } else if (rc != US_REPLOG_OK && rc != US_REPLOG_NONE) {
-        return us_standby_fail(sb, rc);
-    }
-
-    /* it is not there: if it comes late, it only ends one more term */
-
-    sb->state = US_STANDBY_READING;
-
-    return US_STANDBY_MORE;
-}
-
-
 static us_standby_rc_t
 us_standby_once(us_standby_t *sb, int promote)
 {
+    us_replog_rc_t   got;
     us_standby_rc_t  rc;
 
     if (sb->state == US_STANDBY_CLAIMED) {
-        rc = us_standby_claimed(sb);
+
+        /* is the TERM row there?  Then a beat of its term confirms it */
+
+        sb->rc = US_STANDBY_LOST;
+
+        got = sb->log->ops->row(sb->log, sb->claim.lsn, us_standby_found, sb);
+
+        if (got == US_REPLOG_OK && sb->rc == US_STANDBY_OK) {
+            sb->sent = sb->env.now(sb->env.data);
+            got = sb->log->ops->beat(sb->log, &sb->claim, sb->at.next);
+
+            if (got == US_REPLOG_OK) {
+                sb->seen = sb->env.now(sb->env.data);
+                sb->state = US_STANDBY_WAITING;
+
+            } else if (got == US_REPLOG_REFUSED) {
+                got = US_REPLOG_NONE;
+            }
+        }
+
+        if (got != US_REPLOG_OK && got != US_REPLOG_NONE) {
+            return us_standby_fail(sb, got);
+        }
+
+        /* it is not there: if it comes late, it only ends one more term */
 
         if (sb->state == US_STANDBY_CLAIMED) {
-            return rc;
+            sb->state = US_STANDBY_READING;
         }
     }
 

@@ -156,10 +156,6 @@ us_standby_rc_t us_standby_step(us_standby_t *sb, int promote);
 void us_standby_terms(char terms[US_STANDBY_TERMS], uint64_t term,
     uint64_t lsn);
 
-/* us_replog_take_pt: the first row, to data, a us_replog_row_t */
-int us_standby_row(void *data, const us_replog_row_t *row, const uint8_t *p,
-    size_t len);
-
 /* us_replog_follows_pt, by that text */
 int us_standby_follows(const char *terms, const us_replog_row_t *row);
 
