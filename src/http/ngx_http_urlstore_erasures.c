@@ -78,10 +78,6 @@ ngx_http_urlstore_erasures_produce(ngx_http_urlstore_ctx_t *ctx,
 
     list = ctx->data;
 
-    if (ngx_http_urlstore_out_room(out, US_LIST_END) != NGX_OK) {
-        return NGX_ERROR;
-    }
-
     if (list->list.shown == 0 && ctx->format == US_FORMAT_JSON
         && ctx->processed == 0)
     {
@@ -123,10 +119,6 @@ ngx_http_urlstore_erasures_produce(ngx_http_urlstore_ctx_t *ctx,
     }
 
     ctx->lsn = us_store_published(ctx->zone->store);
-
-    if (ngx_http_urlstore_out_room(out, US_LIST_END) != NGX_OK) {
-        return NGX_ERROR;
-    }
 
     out->pos = us_list_next(out->pos, &list->list, list->at, list->summary);
 

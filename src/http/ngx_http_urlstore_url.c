@@ -257,10 +257,6 @@ ngx_http_urlstore_ids_produce(ngx_http_urlstore_ctx_t *ctx,
 
     ids = ctx->data;
 
-    if (ngx_http_urlstore_out_room(out, US_LIST_END) != NGX_OK) {
-        return NGX_ERROR;
-    }
-
     if (ids->shown == 0) {
         ids->list.format = ctx->format;
         out->pos = us_list_begin(out->pos, &ids->list);
@@ -272,7 +268,9 @@ ngx_http_urlstore_ids_produce(ngx_http_urlstore_ctx_t *ctx,
             return NGX_AGAIN;
         }
 
-        if (ngx_http_urlstore_out_room(out, US_LIST_LINE) != NGX_OK) {
+        if (ngx_http_urlstore_out_room(out, US_LIST_LINE + US_LIST_END)
+            != NGX_OK)
+        {
             return NGX_ERROR;
         }
 
@@ -292,10 +290,6 @@ ngx_http_urlstore_ids_produce(ngx_http_urlstore_ctx_t *ctx,
         if (b->pos == b->last) {
             ids->at = ids->at->next;
         }
-    }
-
-    if (ngx_http_urlstore_out_room(out, US_LIST_END) != NGX_OK) {
-        return NGX_ERROR;
     }
 
     out->pos = us_list_end(out->pos, &ids->list);

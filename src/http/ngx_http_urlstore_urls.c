@@ -227,10 +227,6 @@ ngx_http_urlstore_urls_produce(ngx_http_urlstore_ctx_t *ctx,
     urls = ctx->data;
     store = ctx->zone->store;
 
-    if (ngx_http_urlstore_out_room(out, US_LIST_END) != NGX_OK) {
-        return NGX_ERROR;
-    }
-
     if (!urls->begun) {
         urls->begun = 1;
         out->pos = us_list_begin(out->pos, &urls->list);
@@ -251,7 +247,9 @@ ngx_http_urlstore_urls_produce(ngx_http_urlstore_ctx_t *ctx,
             break;
         }
 
-        if (ngx_http_urlstore_out_room(out, US_LIST_LINE) != NGX_OK) {
+        if (ngx_http_urlstore_out_room(out, US_LIST_LINE + US_LIST_END)
+            != NGX_OK)
+        {
             return NGX_ERROR;
         }
 
@@ -294,10 +292,6 @@ ngx_http_urlstore_urls_produce(ngx_http_urlstore_ctx_t *ctx,
 
     if (urls->at >= urls->end) {
         urls->at = urls->next;
-    }
-
-    if (ngx_http_urlstore_out_room(out, US_LIST_END) != NGX_OK) {
-        return NGX_ERROR;
     }
 
     out->pos = us_list_next(out->pos, &urls->list,
@@ -559,25 +553,23 @@ ngx_http_urlstore_set_list(ngx_http_urlstore_ctx_t *ctx,
     row = ctx->data;
     rc = NGX_OK;
 
-    if (ngx_http_urlstore_out_room(out, US_LIST_SET) != NGX_OK) {
-        return NGX_ERROR;
-    }
-
     if (*row == 0 && ctx->format == US_FORMAT_JSON) {
         out->pos = ngx_cpymem(out->pos, "{\"sets\":[", 9);
     }
 
     while (us_store_set_info(ctx->zone->store, row, &set)) {
 
+        if (ngx_http_urlstore_out_room(out, US_LIST_SET + US_LIST_END)
+            != NGX_OK)
+        {
+            return NGX_ERROR;
+        }
+
         if (ctx->format == US_FORMAT_JSON && ctx->processed++) {
             *out->pos++ = ',';
         }
 
         out->pos = us_list_set(out->pos, ctx->format, &set);
-
-        if (ngx_http_urlstore_out_room(out, US_LIST_SET) != NGX_OK) {
-            return NGX_ERROR;
-        }
 
         if (ngx_http_urlstore_out_enough(out)) {
             rc = NGX_AGAIN;
