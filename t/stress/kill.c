@@ -18,8 +18,8 @@
  * intent and not carried it out; then it is killed.
  *
  * A run ends when the next writer has completed such an intent, a trainer was
- * killed at work and a model was published; one that takes LATE times as long
- * as it should has failed.
+ * killed at work and a model was published; one that has used LATE times as
+ * much of a processor as it should last has failed.
  */
 
 
@@ -30,6 +30,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -40,7 +41,7 @@
 #define TRAINER   (WRITERS + READERS)
 #define PROCESSES (TRAINER + 1)
 #define ROUND     30                  /* seconds */
-#define LATE      6
+#define LATE      12
 #define LEARNING  0.5                 /* seconds after which a trainer dies */
 #define STOPS     200                 /* of a writer, in search of an intent */
 #define CORPUS    200000              /* URLs of the corpus that are read */
@@ -395,6 +396,20 @@ now(void)
 }
 
 
+/* the seconds of processors that the processes have used which were killed */
+
+static double
+used(void)
+{
+    struct rusage  r;
+
+    getrusage(RUSAGE_CHILDREN, &r);
+
+    return r.ru_utime.tv_sec + r.ru_stime.tv_sec
+           + (r.ru_utime.tv_usec + r.ru_stime.tv_usec) / 1e6;
+}
+
+
 /*
  * Writers twice as often as readers; every second trainer, when it has been at
  * work for a while (*at: until then, or 0).
@@ -526,7 +541,7 @@ met(void)
 int
 main(int argc, char **argv)
 {
-    double     until, late, round, t;
+    double     until, round, t;
     uint64_t   seed;
 
     t = argc > 1 ? atof(argv[1]) : 20;
@@ -536,7 +551,6 @@ main(int argc, char **argv)
            stress_corpus_read(stdin, CORPUS));
 
     until = now() + t;
-    late = now() + t * LATE;
     round = t < ROUND ? t : ROUND;
 
     shared = mmap(NULL, sizeof(shared_t), PROT_READ|PROT_WRITE,
@@ -556,7 +570,7 @@ main(int argc, char **argv)
             return 1;
         }
 
-        if (now() > late && !met()) {
+        if (used() > t * LATE && !met()) {
             printf("FAILED: %lu intents completed, %u kills while learning, "
                    "%u models, %lu deleted, %lu hits of hot tables, %lu "
                    "due, %lu maps\n",
