@@ -18,18 +18,32 @@
 #
 #   make test T=t/load*.t      some of t/*.t only, without the rest
 
-# Tests run JOBS at a time, those that take longest first.
+# The files of t/ wait more than they compute: there are more of them at a time
+# than processors, those that take longest first, and beside them run the unit
+# tests and the kills, which compute, and give way to them (nice).
 
-T     ?=
-PROVE := perl -It/lib -S prove --timer --harness UrlStore::Harness -It/lib
+T       ?=
+PROVE   := perl -It/lib -S prove --timer --harness UrlStore::Harness -It/lib
+AT_ONCE := $(shell echo $$(($(JOBS) + 1)))
+BESIDE  := test-server test-route-short test-stress test-unit
 
-test: $(if $(T),,programs test-unit) test-server $(if $(T),,test-route-short test-stress) ## unit tests, t/, kills, threads
+test: $(if $(T),test-server,programs) ## unit tests, t/, kills, threads
+	$(if $(T),,$(parallel) -k $(BESIDE))
 
-T_LONG := $(addprefix t/,url_corpora.t load_kill.t load_reddit.t generate.t)
-T_ALL   = $(T_LONG) $(filter-out $(T_LONG),$(sort $(wildcard t/*.t)))
+test-all: programs        ## what CI runs: test, test-web, test-clients, at once
+	$(parallel) -k T='$(LONG) $(filter-out $(LONG),$(T_ALL) $(T_WEB) \
+	    $(T_CLIENTS))' $(BESIDE)
+
+LONG       = t/clients/scrapy.t $(T_LONG) t/web/page.t t/clients/crawl.t
+T_LONG    := $(addprefix t/,replica.t cluster_failover.t cluster_erase_log.t \
+             erasure_replica.t cluster_away.t cluster_lost.t bench.t \
+             cluster_differ.t cluster_path.t)
+T_ALL      = $(T_LONG) $(filter-out $(T_LONG),$(sort $(wildcard t/*.t)))
+T_WEB      = $(wildcard t/web/*.t)
+T_CLIENTS  = $(wildcard t/clients/*.t)
 
 test-server: test-programs     ## t/*.t: the server, the command, documents
-	@$(PROVE) -j $(JOBS) $(or $(T),$(T_ALL))
+	@$(PROVE) -j $(AT_ONCE) $(or $(T),$(T_ALL))
 
 test-full: test-programs  ## t/ with whole lists of URLs
 	@US_FULL=1 $(PROVE) $(or $(T),t)
@@ -110,11 +124,11 @@ test-unit: deps           ## the C unit tests, with ASan and UBSan
 
 # one of them, by name
 
-UNIT_SECONDS := 600
+UNIT_SECONDS := 1200
 
 test-unit-%: $(B)/unit/% $(B)/generate
 	@start=$$(date +%s%N); \
-	if timeout $(UNIT_SECONDS) env ASAN_OPTIONS=detect_leaks=1 \
+	if timeout $(UNIT_SECONDS) nice -n 5 env ASAN_OPTIONS=detect_leaks=1 \
 	    UBSAN_OPTIONS=print_stacktrace=1 $(RUN) $< >$<.log 2>&1; \
 	then state="ok $$(grep -c '\[ *OK \]' $<.log || true) tests,"; \
 	    state="$$state $$(awk '/SKIPPED TEST/ { n = $$1 } \
@@ -148,11 +162,19 @@ $(B)/stress/urls: $(B)/urlstore $(B)/generate
 
 test-stress: deps         ## kills, threads, full zones (STRESS_SECONDS)
 	$(parallel) $(STRESS)
-	@cd $(B)/stress; for t in "kill $(STRESS_SECONDS)" "room 4 6" steps \
-	    "threads 5" "claims 200" "erase 3000"; do \
-	    ./$$t >$${t%% *}.log 2>&1 <urls || { cat $${t%% *}.log; exit 1; }; \
-	    echo "stress $$t: $$(tail -1 $${t%% *}.log)"; \
-	done
+	$(parallel) -k $(addprefix test-stress-,steps kill threads \
+	    erase claims room)
+
+test-stress-kill:    ARGS := $(STRESS_SECONDS)
+test-stress-threads: ARGS := 5
+test-stress-erase:   ARGS := 3000
+test-stress-claims:  ARGS := 200
+test-stress-room:    ARGS := 4 6
+
+test-stress-%: $(B)/stress/% $(B)/stress/urls
+	@nice -n 5 $< $(ARGS) >$<.log 2>&1 <$(B)/stress/urls \
+	    || { cat $<.log; exit 1; }
+	@echo "stress $* $(ARGS): $$(tail -1 $<.log)"
 
 test-kill: $(B)/stress/kill $(B)/stress/urls ## random SIGKILL, 10 minutes
 	$(B)/stress/kill 600 <$(B)/stress/urls
@@ -392,16 +414,11 @@ WEB_MODULES    := t/web/node_modules/.package-lock.json
 CLIENT_MODULES := t/clients/node_modules/.package-lock.json
 
 test-web: deps $(WEB_MODULES) build  ## page, metrics, alerts, OpenAPI
-	@$(PROVE) -j $(JOBS) t/web/page.t \
-	    $(filter-out %/page.t,$(wildcard t/web/*.t))
-
-# they wait more than they compute: two at a time, the longest first
-
-CLIENT_TESTS := t/clients/scrapy.t \
-                $(filter-out %/scrapy.t,$(wildcard t/clients/*.t))
+	@$(PROVE) -j $(AT_ONCE) t/web/page.t $(filter-out %/page.t,$(T_WEB))
 
 test-clients: deps $(CLIENT_MODULES) build  ## the clients, Scrapy, Crawlee
-	@$(PROVE) -j 2 $(or $(T),$(CLIENT_TESTS))
+	@$(PROVE) -j $(AT_ONCE) $(or $(T),t/clients/scrapy.t \
+	    $(filter-out %/scrapy.t,$(T_CLIENTS)))
 
 test-crawl: deps $(CLIENT_MODULES) build  ## crawlers, killed, on a site of 5,000 pages (CRAWLERS)
 	@US_FULL=1 $(PROVE) -v t/clients/crawl.t
@@ -419,6 +436,6 @@ $(CLIENT_MODULES): | $(B)/.deps-clients
 
 .PHONY: test soak coverage test-musl test-arm64 regress test-full test-bare test-programs test-unit test-stress test-kill \
         test-replica test-cluster test-route test-route-short programs \
-        test-server test-room test-steps check-model check-weak test-asan test-valgrind \
+        test-server test-all test-room test-steps check-model check-weak test-asan test-valgrind \
         test-builds test-upgrade faults test-faults test-claims test-web \
         test-clients test-crawl test-languages
