@@ -183,16 +183,17 @@ like($t->get('/metrics')->{body}, routed()
 # --- reload
 
 is(add('/hour', 'three', 1)->{status}, 429, 'before a reload');
+is(add('/named', 'late', 300)->{status}, 200, 'five minutes');
 
 my $conf = slurp($t->dir . '/nginx.conf');
 
 ok($t->reload, 'reload');
 is(add('/hour', 'three', 1)->{status}, 429, 'and after it');
-is(add('/named', 'one', 1)->{status}, 429, 'in a named zone, too');
+is(add('/named', 'late', 1)->{status}, 429, 'in a named zone, too');
 
 spew($t->dir . '/nginx.conf', $conf =~ s{60r?/m}{60000/m}gr);
 ok($t->reload, 'another rate of a named zone');
-ok(wait_until(2, sub { add('/named', 'one', 1)->{status} == 200 }),
+ok(wait_until(2, sub { add('/named', 'late', 1)->{status} == 200 }),
     'drains what there is');
 
 spew($t->dir . '/nginx.conf',
