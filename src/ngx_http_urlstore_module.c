@@ -93,14 +93,14 @@ static ngx_command_t  ngx_http_urlstore_commands[] = {
 
     { ngx_string("urlstore_strip_args"),
       NGX_HTTP_MAIN_CONF|NGX_CONF_2MORE,
-      ngx_http_urlstore_strip_args,
+      ngx_http_urlstore_rule_words,
       0,
       0,
       NULL },
 
     { ngx_string("urlstore_www_except"),
       NGX_HTTP_MAIN_CONF|NGX_CONF_2MORE,
-      ngx_http_urlstore_www_except,
+      ngx_http_urlstore_rule_words,
       0,
       0,
       NULL },
@@ -297,6 +297,8 @@ ngx_http_urlstore_init_main_conf(ngx_conf_t *cf, void *conf)
     ngx_http_urlstore_zone_t  **zp;
 
     ngx_conf_init_size_value(umcf->hot_size, 16 * 1024 * 1024);
+    ngx_conf_init_size_value(umcf->keys_size, 16 * 1024 * 1024);
+    ngx_conf_init_msec_value(umcf->keys_keep, 300000);
 
     zp = umcf->zones.elts;
 
@@ -308,9 +310,10 @@ ngx_http_urlstore_init_main_conf(ngx_conf_t *cf, void *conf)
                                &zp[i]->name);
             return NGX_CONF_ERROR;
         }
-    }
 
-    ngx_http_urlstore_keys_conf(umcf);
+        zp[i]->conf.keys = umcf->keys_size;
+        zp[i]->keys_keep = umcf->keys_size ? umcf->keys_keep / 1000 : 0;
+    }
 
     return NGX_CONF_OK;
 }

@@ -122,46 +122,6 @@ us_filter_bits(uint64_t h, unsigned hashes, us_filter_block_t *bits)
 }
 
 
-static int
-us_filter_block_add(us_filter_block_t *b, const us_filter_block_t *bits)
-{
-    int       fresh;
-    unsigned  i;
-    uint64_t  m, old;
-
-    fresh = 0;
-
-    for (i = 0; i < 8; i++) {
-        m = bits->words[i];
-        old = __atomic_load_n(&b->words[i], __ATOMIC_RELAXED);
-
-        if ((old & m) != m) {
-            old = __atomic_fetch_or(&b->words[i], m, __ATOMIC_RELAXED);
-            fresh |= (old & m) != m;
-        }
-    }
-
-    return fresh;
-}
-
-
-static int
-us_filter_block_seen(const us_filter_block_t *b, const us_filter_block_t *bits)
-{
-    unsigned  i;
-    uint64_t  missing;
-
-    missing = 0;
-
-    for (i = 0; i < 8; i++) {
-        missing |= bits->words[i]
-                   & ~__atomic_load_n(&b->words[i], __ATOMIC_RELAXED);
-    }
-
-    return missing == 0;
-}
-
-
 uint64_t
 us_filter_hash(const us_filter_t *f, unsigned domain, us_str_t url)
 {
@@ -193,7 +153,8 @@ us_filter_add_many(us_filter_t *f, const uint64_t *hashes, size_t n,
     uint8_t *answers)
 {
     size_t              i, m;
-    uint64_t            fresh;
+    uint64_t            fresh, set, had, *word;
+    unsigned            k;
     us_filter_block_t   bits, *blocks[US_FILTER_GROUP];
 
     fresh = 0;
@@ -205,7 +166,18 @@ us_filter_add_many(us_filter_t *f, const uint64_t *hashes, size_t n,
 
         for (i = 0; i < m; i++) {
             us_filter_bits(hashes[i], f->hashes, &bits);
-            answers[i] = us_filter_block_add(blocks[i], &bits);
+            answers[i] = 0;
+
+            for (k = 0; k < 8; k++) {
+                word = &blocks[i]->words[k];
+                set = bits.words[k];
+
+                if ((__atomic_load_n(word, __ATOMIC_RELAXED) & set) != set) {
+                    had = __atomic_fetch_or(word, set, __ATOMIC_RELAXED);
+                    answers[i] |= (had & set) != set;
+                }
+            }
+
             fresh += answers[i];
         }
     }
@@ -221,6 +193,8 @@ us_filter_seen_many(const us_filter_t *f, const uint64_t *hashes, size_t n,
     uint8_t *answers)
 {
     size_t              i, m;
+    unsigned            k;
+    uint64_t            missing;
     us_filter_block_t   bits, *blocks[US_FILTER_GROUP];
 
     for ( /* void */ ; n; n -= m, hashes += m, answers += m) {
@@ -230,7 +204,15 @@ us_filter_seen_many(const us_filter_t *f, const uint64_t *hashes, size_t n,
 
         for (i = 0; i < m; i++) {
             us_filter_bits(hashes[i], f->hashes, &bits);
-            answers[i] = us_filter_block_seen(blocks[i], &bits);
+            missing = 0;
+
+            for (k = 0; k < 8; k++) {
+                missing |= bits.words[k]
+                           & ~__atomic_load_n(&blocks[i]->words[k],
+                                              __ATOMIC_RELAXED);
+            }
+
+            answers[i] = (missing == 0);
         }
     }
 }

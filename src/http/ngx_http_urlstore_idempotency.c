@@ -28,9 +28,7 @@
 #include "../us_hash.h"
 
 
-#define NGX_HTTP_URLSTORE_KEYS_SIZE  (16 * 1024 * 1024)
 #define NGX_HTTP_URLSTORE_KEYS_MIN   (16 * 1024)
-#define NGX_HTTP_URLSTORE_KEYS_KEEP  300000            /* ms */
 
 /* the longest key, in bytes */
 #define NGX_HTTP_URLSTORE_KEY_MAX    255
@@ -84,26 +82,6 @@ ngx_http_urlstore_idempotency(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     return ngx_http_urlstore_options_read(cf, umcf, 2,
                                           ngx_http_urlstore_keys_options)
            == NGX_OK ? NGX_CONF_OK : NGX_CONF_ERROR;
-}
-
-
-/* at the end of http { }, which is before the zones are made */
-
-void
-ngx_http_urlstore_keys_conf(ngx_http_urlstore_main_conf_t *umcf)
-{
-    ngx_uint_t                  i;
-    ngx_http_urlstore_zone_t  **zp;
-
-    ngx_conf_init_size_value(umcf->keys_size, NGX_HTTP_URLSTORE_KEYS_SIZE);
-    ngx_conf_init_msec_value(umcf->keys_keep, NGX_HTTP_URLSTORE_KEYS_KEEP);
-
-    zp = umcf->zones.elts;
-
-    for (i = 0; i < umcf->zones.nelts; i++) {
-        zp[i]->conf.keys = umcf->keys_size;
-        zp[i]->keys_keep = umcf->keys_size ? umcf->keys_keep / 1000 : 0;
-    }
 }
 
 

@@ -195,25 +195,48 @@ ngx_http_urlstore_origin_own(ngx_http_request_t *r, ngx_str_t *origin)
 }
 
 
-static ngx_int_t
-ngx_http_urlstore_origin_preflight(ngx_http_urlstore_ctx_t *ctx)
+ngx_int_t
+ngx_http_urlstore_origin(ngx_http_urlstore_ctx_t *ctx, ngx_uint_t writes)
 {
     ngx_int_t            rc;
     ngx_str_t           *origin;
+    ngx_uint_t           preflight;
     ngx_http_request_t  *r;
 
     r = ctx->r;
 
     origin = ngx_http_urlstore_header_in(r, "origin");
 
+    if (origin == NULL) {
+        return NGX_DECLINED;
+    }
+
+    preflight = r->method == NGX_HTTP_OPTIONS
+                && ngx_http_urlstore_header_in(r,
+                                              "access-control-request-method");
+
+    if (!preflight && !(r->method & writes)) {
+        return NGX_DECLINED;
+    }
+
     if (!ngx_http_urlstore_origin_own(r, origin)
         && !ngx_http_urlstore_origin_allowed(r, origin))
     {
         return ngx_http_urlstore_problem(ctx, NGX_HTTP_FORBIDDEN, NULL,
-                                         "urlstore_allow_origin does not "
-                                         "name the origin \"%*s\"",
+                                         preflight
+                                         ? "urlstore_allow_origin does not "
+                                           "name the origin \"%*s\""
+                                         : "the origin \"%*s\" may not change "
+                                           "the store: it is not this "
+                                           "server's, and "
+                                           "urlstore_allow_origin does not "
+                                           "name it",
                                          ngx_min(origin->len, 100),
                                          origin->data);
+    }
+
+    if (!preflight) {
+        return NGX_DECLINED;
     }
 
     rc = ngx_http_discard_request_body(r);
@@ -232,38 +255,4 @@ ngx_http_urlstore_origin_preflight(ngx_http_urlstore_ctx_t *ctx)
     ctx->status = NGX_HTTP_NO_CONTENT;
 
     return ngx_http_urlstore_send(ctx);
-}
-
-
-ngx_int_t
-ngx_http_urlstore_origin(ngx_http_urlstore_ctx_t *ctx, ngx_uint_t writes)
-{
-    ngx_str_t           *origin;
-    ngx_http_request_t  *r;
-
-    r = ctx->r;
-
-    origin = ngx_http_urlstore_header_in(r, "origin");
-
-    if (origin == NULL) {
-        return NGX_DECLINED;
-    }
-
-    if (r->method == NGX_HTTP_OPTIONS
-        && ngx_http_urlstore_header_in(r, "access-control-request-method"))
-    {
-        return ngx_http_urlstore_origin_preflight(ctx);
-    }
-
-    if (!(r->method & writes) || ngx_http_urlstore_origin_own(r, origin)
-        || ngx_http_urlstore_origin_allowed(r, origin))
-    {
-        return NGX_DECLINED;
-    }
-
-    return ngx_http_urlstore_problem(ctx, NGX_HTTP_FORBIDDEN, NULL,
-                                     "the origin \"%*s\" may not change the "
-                                     "store: it is not this server's, and "
-                                     "urlstore_allow_origin does not name it",
-                                     ngx_min(origin->len, 100), origin->data);
 }

@@ -425,7 +425,6 @@ ngx_int_t ngx_http_urlstore_quota_key(ngx_http_request_t *r, ngx_str_t *key);
 
 char *ngx_http_urlstore_idempotency(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
-void ngx_http_urlstore_keys_conf(ngx_http_urlstore_main_conf_t *umcf);
 ngx_int_t ngx_http_urlstore_key(ngx_http_urlstore_ctx_t *ctx);
 
 /* ngx_http_urlstore_args.c; NGX_DECLINED: go on, else the reply was sent */

@@ -159,17 +159,19 @@ ngx_http_urlstore_rule_value(ngx_conf_t *cf, ngx_str_t *value,
 }
 
 
-/* the arguments from the second on; allowed: for the message */
+/* urlstore_strip_args NAME GLOB ...; urlstore_www_except NAME HOST ...; */
 
-static char *
-ngx_http_urlstore_rule_words(ngx_conf_t *cf,
-    int (*add)(us_norm_t *norm, us_str_t word), const char *allowed)
+char *
+ngx_http_urlstore_rule_words(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
+    int                        rc;
+    us_str_t                   word;
     ngx_str_t                 *value;
-    ngx_uint_t                 i;
+    ngx_uint_t                 i, strips;
     ngx_http_urlstore_zone_t  *zone;
 
     value = cf->args->elts;
+    strips = ngx_strcmp(cmd->name.data, "urlstore_strip_args") == 0;
 
     zone = ngx_http_urlstore_rule_zone(cf, &value[1]);
     if (zone == NULL) {
@@ -177,50 +179,24 @@ ngx_http_urlstore_rule_words(ngx_conf_t *cf,
     }
 
     for (i = 2; i < cf->args->nelts; i++) {
+        word = ngx_http_urlstore_str(&value[i]);
 
-        if (add(zone->norm, ngx_http_urlstore_str(&value[i])) != 0) {
-            return ngx_http_urlstore_rule_value(cf, &value[i], allowed);
+        /* a glob of a host would match nothing */
+
+        rc = strips ? us_norm_add_strip_arg(zone->norm, word)
+             : word.len && strcspn((char *) word.data, "*?/ ") == word.len
+             ? us_norm_www_except(zone->norm, word) : -1;
+
+        if (rc != 0) {
+            return ngx_http_urlstore_rule_value(cf, &value[i], strips
+                                                ? "the name of an argument or "
+                                                  "a glob" : "a host");
         }
 
         zone->rules++;
     }
 
     return NGX_CONF_OK;
-}
-
-
-/* urlstore_strip_args NAME GLOB ...; */
-
-char *
-ngx_http_urlstore_strip_args(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
-{
-    return ngx_http_urlstore_rule_words(cf, us_norm_add_strip_arg,
-                                        "the name of an argument or a glob");
-}
-
-
-static int
-ngx_http_urlstore_www_host(us_norm_t *norm, us_str_t host)
-{
-    /* a glob would match nothing */
-
-    if (host.len == 0
-        || strcspn((const char *) host.data, "*?/ ") != host.len)
-    {
-        return -1;
-    }
-
-    return us_norm_www_except(norm, host);
-}
-
-
-/* urlstore_www_except NAME HOST ...; */
-
-char *
-ngx_http_urlstore_www_except(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
-{
-    return ngx_http_urlstore_rule_words(cf, ngx_http_urlstore_www_host,
-                                        "a host");
 }
 
 

@@ -298,9 +298,7 @@ void ngx_http_urlstore_park_wake(void *data);
 /* ngx_http_urlstore_rules.c */
 
 char *ngx_http_urlstore_rule(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
-char *ngx_http_urlstore_strip_args(ngx_conf_t *cf, ngx_command_t *cmd,
-    void *conf);
-char *ngx_http_urlstore_www_except(ngx_conf_t *cf, ngx_command_t *cmd,
+char *ngx_http_urlstore_rule_words(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
 char *ngx_http_urlstore_limit(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 

@@ -585,37 +585,16 @@ const uint8_t  us_json_plain[256] = {
 };
 
 
-static uint8_t *
-us_json_quote_char(uint8_t *dst, uint8_t c)
-{
-    const char  *found;
-
-    static const char  hex[] = "0123456789abcdef";
-    static const char  bytes[] = "\"\\\n\t\r", letters[] = "\"\\ntr";
-
-    found = memchr(bytes, c, sizeof(bytes) - 1);
-
-    *dst++ = '\\';
-
-    if (found) {
-        *dst++ = letters[found - bytes];
-        return dst;
-    }
-
-    dst = us_put(dst, "u00");
-    *dst++ = hex[c >> 4];
-    *dst++ = hex[c & 15];
-
-    return dst;
-}
-
-
 /* broken: the text is not UTF-8 */
 
 static uint8_t *
 us_json_write(uint8_t *dst, us_str_t text, int broken)
 {
+    const char     *found;
     const uint8_t  *p, *last;
+
+    static const char  hex[] = "0123456789abcdef";
+    static const char  bytes[] = "\"\\\n\t\r", letters[] = "\"\\ntr";
 
     last = text.data + text.len;
 
@@ -625,13 +604,25 @@ us_json_write(uint8_t *dst, us_str_t text, int broken)
 
         if (us_json_plain[*p] || (*p >= 0x80 && !broken)) {
             *dst++ = *p;
-
-        } else if (*p >= 0x80) {
-            dst = us_put(dst, "\\ufffd");
-
-        } else {
-            dst = us_json_quote_char(dst, *p);
+            continue;
         }
+
+        if (*p >= 0x80) {
+            dst = us_put(dst, "\\ufffd");
+            continue;
+        }
+
+        found = memchr(bytes, *p, sizeof(bytes) - 1);
+
+        if (found) {
+            *dst++ = '\\';
+            *dst++ = letters[found - bytes];
+            continue;
+        }
+
+        dst = us_put(dst, "\\u00");
+        *dst++ = hex[*p >> 4];
+        *dst++ = hex[*p & 15];
     }
 
     *dst++ = '"';

@@ -230,32 +230,15 @@ ngx_http_urlstore_survey_absent(ngx_http_urlstore_survey_t *survey,
 }
 
 
-static ngx_uint_t
-ngx_http_urlstore_survey_object(us_str_t text)
-{
-    us_json_t        j;
-    us_json_event_t  event;
-
-    us_json_init(&j, 0);
-    us_json_text(&j, text);
-
-    do {
-        event = us_json_next(&j);
-    } while (event != US_JSON_END && event != US_JSON_ERROR);
-
-    us_json_free(&j);
-
-    return event == US_JSON_END && text.data[0] == '{';
-}
-
-
 /* what each shard has answered, and the end of the object */
 
 static void
 ngx_http_urlstore_survey_shards(ngx_http_urlstore_survey_t *survey)
 {
     us_str_t                   text;
+    us_json_t                  j;
     ngx_uint_t                 i;
+    us_json_event_t            event;
     ngx_http_urlstore_call_t  *call;
 
     for (i = 0; i < survey->map->nshards; i++) {
@@ -269,9 +252,18 @@ ngx_http_urlstore_survey_shards(ngx_http_urlstore_survey_t *survey)
             return;
         }
 
-        /* a problem of it is JSON as well */
+        /* a whole object; a problem of it is JSON as well */
 
-        if (!ngx_http_urlstore_survey_object(text)) {
+        us_json_init(&j, 0);
+        us_json_text(&j, text);
+
+        do {
+            event = us_json_next(&j);
+        } while (event != US_JSON_END && event != US_JSON_ERROR);
+
+        us_json_free(&j);
+
+        if (event == US_JSON_ERROR || text.data[0] != '{') {
             ngx_http_urlstore_survey_absent(survey, call);
             continue;
         }
