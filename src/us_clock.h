@@ -1,6 +1,7 @@
 
 /*
- * Time that also counts while the machine is suspended.
+ * Time since the machine was started, in ms, the same for all of its processes:
+ * with what it was suspended, or without.
  */
 
 
@@ -13,16 +14,28 @@
 #include <time.h>
 
 
-/* ms since the machine was started, the same for all of its processes */
+static inline uint64_t
+us_clock_of(clockid_t clock)
+{
+    struct timespec  ts;
+
+    (void) clock_gettime(clock, &ts);
+
+    return (uint64_t) ts.tv_sec * 1000 + (uint64_t) ts.tv_nsec / 1000000;
+}
+
 
 static inline uint64_t
 us_clock_boottime(void)
 {
-    struct timespec  ts;
+    return us_clock_of(CLOCK_BOOTTIME);
+}
 
-    (void) clock_gettime(CLOCK_BOOTTIME, &ts);
 
-    return (uint64_t) ts.tv_sec * 1000 + (uint64_t) ts.tv_nsec / 1000000;
+static inline uint64_t
+us_clock_running(void)
+{
+    return us_clock_of(CLOCK_MONOTONIC);
 }
 
 

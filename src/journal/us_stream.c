@@ -6,6 +6,7 @@
 
 #include "us_stream.h"
 #include "us_crc32c.h"
+#include "../us_text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -27,15 +28,10 @@ us_place_start(us_place_t *at, const us_manifest_t *m)
 void
 us_place_print(const us_place_t *at, char text[US_PLACE_TEXT])
 {
-    int               i;
     const us_tail_t  *t;
 
     t = &at->tail;
-
-    for (i = 0; i < 16; i++) {
-        (void) sprintf(text + i * 2, "%02x", at->uuid[i]);
-    }
-
+    (void) us_put_hex((uint8_t *) text, at->uuid, 16);
     (void) snprintf(text + 32, US_PLACE_TEXT - 32, ".%" PRIx64 ".%c%" PRIx64
                     ".%" PRIx64 ".%" PRIx64 ".%" PRIx64 ".%" PRIx64 ".%x.%x",
                     at->epoch, at->kind == US_SEGMENT_JOURNAL ? 'j' : 's',

@@ -48,9 +48,6 @@
 #define US_STREAM_BEAT      64
 #define US_STREAM_MANIFEST  8         /* bytes before the text */
 
-/* the longest frame */
-#define US_STREAM_MAX       (US_BLOCK_HEADER + US_BLOCK_MAX)
-
 
 /*
  * A place in the files of a store: which file, and where in it.  tail.offset is

@@ -22,9 +22,6 @@
 #include "../replog/us_standby.h"
 #include "../store/us_erasures.h"
 #include "../store/us_shard.h"
-#include "../us_clock.h"
-
-#include <stdio.h>
 
 
 #define US_COPIER_TURN    100          /* ms that a job goes on */
@@ -428,53 +425,6 @@ us_copier_step(us_copier_t *c)
 }
 
 
-/* the journal gets to the dump's LSN, and all that it holds is confirmed */
-
-static int
-us_copier_reached(us_copier_dump_t *d, uint64_t lsn, uint64_t until)
-{
-    uint64_t          start;
-    us_life_t        *l;
-    us_copier_t      *c;
-    us_standby_rc_t   rc;
-
-    c = d->copier;
-    l = c->f.life;
-    start = us_job_now(l);
-
-    if (lsn < c->standby.at.next
-        || (d->state == US_LIFE_STANDBY && lsn != d->lsn))
-    {
-        return -1;
-    }
-
-    c->want = lsn;
-    c->known = lsn == c->standby.at.next;
-    c->place.lsn = lsn;
-    c->place.term = c->standby.at.term;
-    c->place.crc = (uint32_t) c->standby.at.crc;
-
-    while (!c->known || us_store_durable(d->store) < until) {
-
-        rc = c->known ? US_STANDBY_OK : us_copier_step(c);
-
-        if ((rc != US_STANDBY_OK && rc != US_STANDBY_MORE)
-            || us_copier_left(d) || us_job_now(l) - start > US_COPIER_WAIT)
-        {
-            return -1;
-        }
-
-        if (rc == US_STANDBY_OK) {
-            l->env.pause(l->env.data, 10);
-        }
-    }
-
-    /* a primary that was deposed meanwhile has left this state first */
-
-    return us_copier_left(d) ? -1 : 0;
-}
-
-
 /*
  * us_data_wait_pt: all that the dump holds has to be confirmed, by this
  * primary, before it gets its name.
@@ -485,16 +435,53 @@ us_copier_wait(void *data, uint64_t lsn, uint64_t until)
 {
     us_copier_dump_t *d = data;
 
-    int          rc;
-    us_share_t  *sh;
+    int               rc;
+    uint64_t          start;
+    us_life_t        *l;
+    us_share_t       *sh;
+    us_copier_t      *c;
+    us_standby_rc_t   got;
 
-    sh = d->copier->f.life->sh;
+    c = d->copier;
+    l = c->f.life;
+    sh = l->sh;
 
-    if (us_copier_left(d)) {
+    if (us_copier_left(d)
+        || (lsn && (lsn < c->standby.at.next
+                    || (d->state == US_LIFE_STANDBY && lsn != d->lsn))))
+    {
         rc = -1;
 
     } else if (lsn) {
-        rc = us_copier_reached(d, lsn, until);
+
+        /* the journal gets to the dump's LSN, and all of it is confirmed */
+
+        rc = 0;
+        start = us_job_now(l);
+        c->want = lsn;
+        c->known = lsn == c->standby.at.next;
+        c->place.lsn = lsn;
+        c->place.term = c->standby.at.term;
+        c->place.crc = (uint32_t) c->standby.at.crc;
+
+        while (rc == 0
+               && (!c->known || us_store_durable(d->store) < until))
+        {
+            got = c->known ? US_STANDBY_OK : us_copier_step(c);
+
+            if ((got != US_STANDBY_OK && got != US_STANDBY_MORE)
+                || us_copier_left(d) || us_job_now(l) - start > US_COPIER_WAIT)
+            {
+                rc = -1;
+
+            } else if (got == US_STANDBY_OK) {
+                l->env.pause(l->env.data, 10);
+            }
+        }
+
+        /* a primary that was deposed meanwhile has left this state first */
+
+        rc = rc == 0 && us_copier_left(d) ? -1 : rc;
 
     } else if (d->begun || d->state == US_LIFE_READY) {
         rc = 0;

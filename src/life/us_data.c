@@ -6,7 +6,6 @@
 
 #include "us_data.h"
 #include "../journal/us_dir.h"
-#include "../store/us_erasures.h"
 #include "../store/us_shard.h"
 #include "../us_fault.h"
 

@@ -17,6 +17,7 @@
 #include "us_embed.h"
 #include "us_job.h"
 #include "../journal/us_dir.h"
+#include "../us_clock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -53,11 +54,7 @@ struct us_embed_s {
 static uint64_t
 us_embed_now(void *data)
 {
-    struct timespec  ts;
-
-    (void) clock_gettime(CLOCK_MONOTONIC, &ts);
-
-    return (uint64_t) ts.tv_sec * 1000 + (uint64_t) ts.tv_nsec / 1000000;
+    return us_clock_running();
 }
 
 

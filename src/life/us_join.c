@@ -13,9 +13,7 @@
 #include "us_follow.h"
 #include "us_job.h"
 #include "us_replicate.h"
-#include "../store/us_erasures.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -228,42 +226,13 @@ us_life_use(us_life_t *l, void *mem, int empty)
 }
 
 
-static int
-us_life_use_empty(us_life_t *l)
-{
-    us_store_conf_t  conf;
-
-    if (l->empty_mem == NULL) {
-        conf = l->conf.store;
-        conf.ring = 0;
-        conf.fenced = 1;
-
-        l->empty_size = us_store_min_size(&conf);
-        l->empty_mem = mmap(NULL, l->empty_size, PROT_READ|PROT_WRITE,
-                            MAP_PRIVATE|MAP_ANONYMOUS, -1, 0);
-
-        if (l->empty_mem == MAP_FAILED) {
-            l->empty_mem = NULL;
-            return -1;
-        }
-
-        if (us_store_format(l->empty_mem, l->empty_size, &conf) != 0) {
-            (void) munmap(l->empty_mem, l->empty_size);
-            l->empty_mem = NULL;
-            return -1;
-        }
-    }
-
-    return us_life_use(l, l->empty_mem, 1);
-}
-
-
 int
 us_life_refresh(us_life_t *l)
 {
-    int          news;
-    uint64_t     version, generation;
-    us_share_t  *sh;
+    int               news;
+    uint64_t          version, generation;
+    us_share_t       *sh;
+    us_store_conf_t   conf;
 
     sh = l->sh;
     news = 0;
@@ -274,7 +243,28 @@ us_life_refresh(us_life_t *l)
 
     if (us_acquire(&sh->emptying)) {
 
-        if (!l->empty && us_life_use_empty(l) == 0) {
+        if (!l->empty && l->empty_mem == NULL) {
+            conf = l->conf.store;
+            conf.ring = 0;
+            conf.fenced = 1;
+
+            l->empty_size = us_store_min_size(&conf);
+            l->empty_mem = mmap(NULL, l->empty_size, PROT_READ|PROT_WRITE,
+                                MAP_PRIVATE|MAP_ANONYMOUS, -1, 0);
+
+            if (l->empty_mem == MAP_FAILED) {
+                l->empty_mem = NULL;
+
+            } else if (us_store_format(l->empty_mem, l->empty_size, &conf)
+                       != 0)
+            {
+                (void) munmap(l->empty_mem, l->empty_size);
+                l->empty_mem = NULL;
+            }
+        }
+
+        if (!l->empty && l->empty_mem && us_life_use(l, l->empty_mem, 1) == 0)
+        {
             us_life_wiped(l, 0);
             news = 1;
         }

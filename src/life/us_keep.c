@@ -124,51 +124,6 @@ us_erased_wanted(const us_life_t *l, const us_store_t *store)
 }
 
 
-static int
-us_keep_due(us_life_t *l, uint64_t now)
-{
-    us_tail_t         tail;
-    us_share_t       *sh;
-    us_policy_t       p;
-    us_store_info_t   info;
-
-    sh = l->sh;
-
-    if (now < us_acquire(&sh->snapshot_next)) {
-        return 0;
-    }
-
-    if (us_share_stalled(sh, US_ROLE_KEEPER)) {
-        return 1;
-    }
-
-    us_share_tail(sh, &tail);
-
-    if (us_erased_due(l, l->store, tail.segment)) {
-        return 1;
-    }
-
-    if (l->conf.snapshot == 0) {
-        return 0;
-    }
-
-    /* one that is to repair may have nothing new: it replaces the last one */
-
-    if (us_acquire(&sh->snapshot_now)) {
-        return 1;
-    }
-
-    us_store_info(l->store, &info);
-
-    p.least = l->conf.snapshot;
-    p.journal = tail.lsn - us_acquire(&sh->snapshot_lsn);
-    p.size = us_acquire(&sh->snapshot_size);
-    p.deletes = info.deleted - us_acquire(&sh->snapshot_deleted);
-
-    return us_policy_due(&p);
-}
-
-
 /*
  * us_data_wait_pt: waits until an LSN is durable; 0 is at once, if the keeper
  * may go on.  The keeper syncs nothing itself.  The syncer does, and
@@ -433,8 +388,12 @@ us_scrub_job(us_job_t *job)
 void
 us_keep(us_life_t *l)
 {
-    uint64_t     now;
-    us_share_t  *sh;
+    int              due;
+    uint64_t         now;
+    us_tail_t        tail;
+    us_share_t      *sh;
+    us_policy_t      p;
+    us_store_info_t  info;
 
     sh = l->sh;
 
@@ -455,7 +414,29 @@ us_keep(us_life_t *l)
         return;
     }
 
-    if (us_keep_due(l, now)) {
+    due = 0;
+
+    if (now >= us_acquire(&sh->snapshot_next)) {
+        us_share_tail(sh, &tail);
+
+        /* one that is to repair may have nothing new: it replaces the last */
+
+        due = us_share_stalled(sh, US_ROLE_KEEPER)
+              || us_erased_due(l, l->store, tail.segment)
+              || (l->conf.snapshot && us_acquire(&sh->snapshot_now));
+
+        if (!due && l->conf.snapshot) {
+            us_store_info(l->store, &info);
+
+            p.least = l->conf.snapshot;
+            p.journal = tail.lsn - us_acquire(&sh->snapshot_lsn);
+            p.size = us_acquire(&sh->snapshot_size);
+            p.deletes = info.deleted - us_acquire(&sh->snapshot_deleted);
+            due = us_policy_due(&p);
+        }
+    }
+
+    if (due) {
         (void) us_job_start(l, US_ROLE_KEEPER, us_snapshot_job, NULL);
         return;
     }

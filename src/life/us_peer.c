@@ -5,16 +5,15 @@
 
 
 #include "us_peer.h"
+#include "../us_clock.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 
@@ -76,17 +75,6 @@ us_peer_fail(us_peer_t *p, const char *what, int err)
 }
 
 
-static uint64_t
-us_peer_now(void)
-{
-    struct timespec  ts;
-
-    (void) clock_gettime(CLOCK_MONOTONIC, &ts);
-
-    return (uint64_t) ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
-
-
 /* 1: it is ready; 0: not in time, or the thread is to stop */
 
 static int
@@ -100,7 +88,7 @@ us_peer_wait(us_peer_t *p, short events, uint64_t until)
     fd.events = events;
 
     for ( ;; ) {
-        now = us_peer_now();
+        now = us_clock_running();
 
         if (now >= until || p->stopping(p->data)) {
             return 0;
@@ -139,7 +127,7 @@ us_peer_connect(us_peer_t *p, const struct sockaddr *sa, socklen_t len)
         return us_peer_fail(p, "connect() failed", errno);
     }
 
-    if (us_peer_wait(p, POLLOUT, us_peer_now() + US_PEER_CONNECT) != 1) {
+    if (us_peer_wait(p, POLLOUT, us_clock_running() + US_PEER_CONNECT) != 1) {
         return us_peer_fail(p, "no connection in time", 0);
     }
 
@@ -160,7 +148,7 @@ us_peer_send(us_peer_t *p, const char *text, size_t len)
     ssize_t   n;
     uint64_t  until;
 
-    until = us_peer_now() + US_PEER_ANSWER;
+    until = us_clock_running() + US_PEER_ANSWER;
 
     while (len) {
         n = send(p->fd, text, len, MSG_NOSIGNAL);
@@ -193,8 +181,8 @@ us_peer_head(us_peer_t *p)
     uint8_t   *end;
     uint64_t   until;
 
-    until = us_peer_now() + US_PEER_ANSWER;
-    p->heard = us_peer_now();
+    until = us_clock_running() + US_PEER_ANSWER;
+    p->heard = us_clock_running();
 
     for ( ;; ) {
         rc = us_peer_read(p, US_PEER_HEAD, US_PEER_STEP);
@@ -209,7 +197,7 @@ us_peer_head(us_peer_t *p)
             break;
         }
 
-        if (us_peer_now() > until || p->len >= US_PEER_HEAD
+        if (us_clock_running() > until || p->len >= US_PEER_HEAD
             || p->stopping(p->data))
         {
             return us_peer_fail(p, "there is no head of a reply", 0);
@@ -271,9 +259,9 @@ us_peer_refusal(us_peer_t *p)
     char     *detail, *end;
     uint64_t  until;
 
-    until = us_peer_now() + 1000;
+    until = us_clock_running() + 1000;
 
-    while (us_peer_now() < until && p->len - p->pos < US_PEER_HEAD
+    while (us_clock_running() < until && p->len - p->pos < US_PEER_HEAD
            && us_peer_read(p, US_PEER_HEAD, US_PEER_STEP) != -1)
     {
         /* void */
@@ -364,9 +352,9 @@ us_peer_read(us_peer_t *p, size_t need, unsigned ms)
 
     if (n == -1 && errno == EAGAIN) {
 
-        if (us_peer_wait(p, POLLIN, us_peer_now() + ms) == 0) {
+        if (us_peer_wait(p, POLLIN, us_clock_running() + ms) == 0) {
 
-            return us_peer_now() - p->heard > US_PEER_SILENT
+            return us_clock_running() - p->heard > US_PEER_SILENT
                    ? us_peer_fail(p, "nothing came for 10 seconds", 0) : 0;
         }
 
@@ -375,7 +363,7 @@ us_peer_read(us_peer_t *p, size_t need, unsigned ms)
 
     if (n > 0) {
         p->len += (size_t) n;
-        p->heard = us_peer_now();
+        p->heard = us_clock_running();
         return 1;
     }
 

@@ -5,6 +5,7 @@
 
 
 #include "us_pg.h"
+#include "../us_clock.h"
 #include "../us_version.h"
 
 #include <arpa/inet.h>
@@ -18,7 +19,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 
 #define US_PG_HOSTS   16
@@ -615,11 +615,7 @@ us_pg_mask(const char *secret, char *text)
 static int64_t
 us_pg_now(void)
 {
-    struct timespec  ts;
-
-    (void) clock_gettime(CLOCK_MONOTONIC, &ts);
-
-    return (int64_t) ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+    return (int64_t) us_clock_running();
 }
 
 
