@@ -19,7 +19,6 @@
 #include "../store/us_shard.h"
 #include "../url/us_normalize.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <time.h>
@@ -136,8 +135,7 @@ us_ask_ids(void *data, us_str_t text)
 static int
 us_ask_is(us_str_t word, const char *status)
 {
-    return word.len == strlen(status)
-           && memcmp(word.data, status, word.len) == 0;
+    return us_str_compare(word, us_str_of(status)) == 0;
 }
 
 

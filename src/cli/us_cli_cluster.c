@@ -40,13 +40,14 @@
 #include "us_client.h"
 #include "us_files.h"
 #include "../cluster/us_map.h"
+#include "../us_clock.h"
+#include "../us_text.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <sys/random.h>
 #include <time.h>
-#include <unistd.h>
 
 
 #define US_CLUSTER_ERROR   512
@@ -299,74 +300,21 @@ us_apply_targets(const us_apply_t *a, const us_nodes_t *nodes, int n,
 }
 
 
-static double
-us_apply_now(void)
-{
-    struct timespec  ts;
-
-    (void) clock_gettime(CLOCK_MONOTONIC, &ts);
-
-    return (double) ts.tv_sec + ts.tv_nsec / 1e9;
-}
-
-
 /* a try, which waits no longer than up to the end, but a second at least */
 
 static int
-us_apply_once(us_target_t *t, const us_client_request_t *r, double end)
+us_apply_once(us_target_t *t, const us_client_request_t *r,
+    uint64_t end)
 {
-    double  left;
+    uint64_t  now, left;
 
-    left = end - us_apply_now();
+    now = us_clock_running();
+    left = end > now ? (end - now) / 1000 : 0;
 
     t->client.timeout = left >= US_APPLY_WAIT ? US_APPLY_WAIT
                         : left > 1 ? (long) left : 1;
 
     return us_client_once(&t->client, r);
-}
-
-
-/* the map of a target, and which shards it has */
-
-static void
-us_apply_look(const us_apply_t *a, us_target_t *t, size_t n, size_t i,
-    double end)
-{
-    size_t               k;
-    us_map_t            *old;
-    us_client_request_t  r = { "GET", "", "application/json", { 0, NULL } };
-
-    if (us_apply_once(&t[i], &r, end) != 200) {
-        return;
-    }
-
-    old = us_map_read((us_str_t) { t[i].client.len, t[i].client.reply },
-                      t[i].why, sizeof(t[i].why));
-
-    if (old == NULL) {
-        return;
-    }
-
-    (void) snprintf(t[i].has, sizeof(t[i].has), "; there is version %" PRIu64
-                    ", digest ", old->version);
-
-    for (k = 0; k < 16; k++) {
-        (void) snprintf(t[i].has + strlen(t[i].has), 3, "%02x",
-                        old->digest[k]);
-    }
-
-    if (us_map_follows(old, a->map, t[i].why, sizeof(t[i].why)) == -1) {
-        t[i].state = US_APPLY_REFUSED;
-        (void) strncat(t[i].why, t[i].has,
-                       sizeof(t[i].why) - strlen(t[i].why) - 1);
-    }
-
-    for (k = 0; k < n; k++) {
-        t[k].known |= t[k].shard
-                      && us_map_shard(old, t[k].shard->number) != -1;
-    }
-
-    us_map_free(old);
 }
 
 
@@ -407,7 +355,8 @@ us_apply_refused(const us_target_t *t, size_t n)
 
 
 static void
-us_apply_post(const us_apply_t *a, us_target_t *t, int check, double end)
+us_apply_post(const us_apply_t *a, us_target_t *t, int check,
+    uint64_t end)
 {
     int                  status;
     char                 query[64];
@@ -468,12 +417,44 @@ us_apply_pause(void)
  */
 
 static int
-us_apply_checked(const us_apply_t *a, us_target_t *t, size_t n, double end)
+us_apply_checked(const us_apply_t *a, us_target_t *t, size_t n,
+    uint64_t end)
 {
-    size_t  i, left;
+    size_t               i, k, left;
+    us_map_t            *old;
+    us_client_request_t  r = { "GET", "", "application/json", { 0, NULL } };
+
+    /* the maps of the targets, and which shards they have */
 
     for (i = 0; i < n; i++) {
-        us_apply_look(a, t, n, i, end);
+
+        if (us_apply_once(&t[i], &r, end) != 200) {
+            continue;
+        }
+
+        old = us_map_read((us_str_t) { t[i].client.len, t[i].client.reply },
+                          t[i].why, sizeof(t[i].why));
+
+        if (old == NULL) {
+            continue;
+        }
+
+        k = snprintf(t[i].has, sizeof(t[i].has), "; there is version %" PRIu64
+                     ", digest ", old->version);
+        *us_put_hex((uint8_t *) t[i].has + k, old->digest, 16) = '\0';
+
+        if (us_map_follows(old, a->map, t[i].why, sizeof(t[i].why)) == -1) {
+            t[i].state = US_APPLY_REFUSED;
+            (void) strncat(t[i].why, t[i].has,
+                           sizeof(t[i].why) - strlen(t[i].why) - 1);
+        }
+
+        for (k = 0; k < n; k++) {
+            t[k].known |= t[k].shard
+                          && us_map_shard(old, t[k].shard->number) != -1;
+        }
+
+        us_map_free(old);
     }
 
     for ( ;; ) {
@@ -488,7 +469,7 @@ us_apply_checked(const us_apply_t *a, us_target_t *t, size_t n, double end)
         }
 
         if (left == 0 || a->force || us_apply_refused(t, n)
-            || us_apply_now() >= end)
+            || us_clock_running() >= end)
         {
             break;
         }
@@ -541,87 +522,6 @@ us_apply_lacks(const us_target_t *t, size_t n, size_t i)
     }
 
     return 1;
-}
-
-
-/*
- * To all nodes of the map, if nodes is not NULL, then to n URLs.  Prints a line
- * for each target.  Returns US_CLI_DONE: all have the map; US_CLI_REFUSED: a
- * target has refused it; US_CLI_USAGE: a target has not answered in time, or
- * a URL is none.
- */
-
-static int
-us_apply(const us_apply_t *a, const us_nodes_t *nodes, int n, char **urls)
-{
-    int           known, pending, refused;
-    size_t        i, count, left;
-    double        end;
-    us_target_t  *t;
-
-    static const char *const  words[] = {
-        [US_APPLY_PENDING] = "pending",
-        [US_APPLY_DONE] = "adopted",
-        [US_APPLY_STANDBY] = "standby",
-        [US_APPLY_REFUSED] = "refused"
-    };
-
-    t = us_apply_targets(a, nodes, n, urls, &count);
-
-    if (t == NULL) {
-        return US_CLI_USAGE;
-    }
-
-    end = us_apply_now() + a->timeout;
-    left = us_apply_checked(a, t, count, end) ? count : 0;
-
-    while (left) {
-
-        for (known = 0, left = 0; known < 2; known++) {
-            for (i = 0; i < count; i++) {
-                if (t[i].known == known && us_apply_lacks(t, count, i)) {
-                    us_apply_post(a, &t[i], 0, end);
-                    left += us_apply_lacks(t, count, i);
-                }
-            }
-
-            /* what was checked is refused: the others need not have it */
-
-            if (known == 0 && us_apply_refused(t, count)) {
-                left = 0;
-                break;
-            }
-        }
-
-        if (left && us_apply_now() >= end) {
-            break;
-        }
-
-        if (left) {
-            us_apply_pause();
-        }
-    }
-
-    for (i = 0, pending = 0, refused = 0; i < count; i++) {
-        pending += us_apply_lacks(t, count, i);
-        refused += t[i].state == US_APPLY_REFUSED;
-
-        if (t[i].shard) {
-            printf("%u\t%.*s", t[i].shard->number, (int) t[i].node.len,
-                   t[i].node.data);
-
-        } else {
-            printf("-\t-");
-        }
-
-        printf("\t%s\t%s%s%s\n", t[i].url, words[t[i].state],
-               t[i].state == US_APPLY_DONE ? "" : "\t",
-               t[i].state == US_APPLY_DONE ? "" : t[i].why);
-    }
-
-    us_apply_free(t, count);
-
-    return refused ? US_CLI_REFUSED : pending ? US_CLI_USAGE : US_CLI_DONE;
 }
 
 
@@ -900,64 +800,57 @@ us_cluster_check(us_cluster_t *c)
 
 
 static int
-us_cluster_urls(const us_map_t *map, int n, char **urls)
+us_cluster_show(us_cluster_t *c)
 {
-    int                 i, code;
-    unsigned            slot, k;
+    int                 k, code;
+    unsigned            slot, questions;
+    uint32_t            i, n, owned[US_SHARDS], asked[US_SHARDS];
     us_norm_t          *norm;
     us_canon_t          canon;
     us_verdict_t        rc;
     us_norm_ws_t       *ws;
+    const us_map_t     *map;
     const us_owners_t  *o;
-
-    norm = us_norm_of(map->norm);
-    ws = norm ? us_norm_ws_create(norm) : NULL;
-
-    if (ws == NULL) {
-        us_norm_destroy(norm);
-        return us_cli_fail("no normalization \"%.*s\"", (int) map->norm.len,
-                           map->norm.data);
-    }
-
-    for (i = 0, code = US_CLI_DONE; i < n; i++) {
-        rc = us_normalize(norm, ws, us_str_of(urls[i]), NULL, &canon);
-
-        if (rc != US_URL_OK) {
-            printf("!%s\n", us_verdict_name(rc));
-            code = US_CLI_REFUSED;
-            continue;
-        }
-
-        slot = us_slot_of(map->key, canon.url.href);
-        o = &map->slots[slot];
-        printf("%u\t%u\t%s", slot, map->shards[o->owner].number,
-               o->nformer ? "" : "-");
-
-        for (k = 0; k < o->nformer; k++) {
-            printf("%s%u", k ? "," : "", map->shards[o->former[k]].number);
-        }
-
-        printf("\t%.*s\n", (int) canon.url.href.len, canon.url.href.data);
-    }
-
-    us_norm_ws_destroy(ws);
-    us_norm_destroy(norm);
-
-    return code;
-}
-
-
-static int
-us_cluster_show(us_cluster_t *c)
-{
-    unsigned         slot, questions;
-    uint32_t         i, n, owned[US_SHARDS], asked[US_SHARDS];
-    const us_map_t  *map;
 
     map = c->map;
 
     if (c->n) {
-        return us_cluster_urls(map, c->n, c->args);
+        code = US_CLI_DONE;
+        norm = us_norm_of(map->norm);
+        ws = norm ? us_norm_ws_create(norm) : NULL;
+
+        if (ws == NULL) {
+            us_norm_destroy(norm);
+            return us_cli_fail("no normalization \"%.*s\"",
+                               (int) map->norm.len, map->norm.data);
+        }
+
+        for (k = 0; k < c->n; k++) {
+            rc = us_normalize(norm, ws, us_str_of(c->args[k]), NULL, &canon);
+
+            if (rc != US_URL_OK) {
+                printf("!%s\n", us_verdict_name(rc));
+                code = US_CLI_REFUSED;
+                continue;
+            }
+
+            slot = us_slot_of(map->key, canon.url.href);
+            o = &map->slots[slot];
+            printf("%u\t%u\t%s", slot, map->shards[o->owner].number,
+                   o->nformer ? "" : "-");
+
+            for (n = 0; n < o->nformer; n++) {
+                printf("%s%u", n ? "," : "", map->shards[o->former[n]].number);
+            }
+
+            printf("\t%.*s\n", (int) canon.url.href.len,
+                   canon.url.href.data);
+        }
+
+        us_norm_ws_destroy(ws);
+        us_norm_destroy(norm);
+
+        return code;
     }
 
     memset(owned, 0, sizeof(owned));
@@ -1112,29 +1005,98 @@ done:
 }
 
 
+/*
+ * To all nodes of the map, if there are --nodes, then to the URLs.  Prints a
+ * line for each target.  US_CLI_DONE: all have the map; US_CLI_REFUSED: a
+ * target has refused it; US_CLI_USAGE: a target has not answered in time, or a
+ * URL is none.
+ */
+
 static int
 us_cluster_apply(us_cluster_t *c)
 {
-    int         code;
-    us_nodes_t  nodes;
+    int           code, known, pending, refused;
+    size_t        i, count, left;
+    uint64_t      end;
+    us_nodes_t    nodes;
+    us_target_t  *t;
+
+    static const char *const  words[] = {
+        [US_APPLY_PENDING] = "pending",
+        [US_APPLY_DONE] = "adopted",
+        [US_APPLY_STANDBY] = "standby",
+        [US_APPLY_REFUSED] = "refused"
+    };
 
     if (c->nodes == NULL && c->n == 0) {
         (void) us_cli_fail("apply needs --nodes or URLs");
         return us_cli_usage(&us_cli_cluster);
     }
 
+    c->apply.map = c->map;
     code = us_nodes_read(&nodes, c->nodes, c->map);
+    t = code == US_CLI_DONE ? us_apply_targets(&c->apply, c->nodes ? &nodes
+                                               : NULL, c->n, c->args, &count)
+                            : NULL;
 
-    if (code == US_CLI_DONE) {
-        c->apply.map = c->map;
-        c->apply.timeout = c->apply.timeout ? c->apply.timeout
-                                            : US_CLUSTER_WAIT;
-        code = us_apply(&c->apply, c->nodes ? &nodes : NULL, c->n, c->args);
+    if (t == NULL) {
+        us_nodes_free(&nodes);
+        return US_CLI_USAGE;
     }
 
+    end = us_clock_running()
+          + (uint64_t) ((c->apply.timeout ? c->apply.timeout
+                                          : US_CLUSTER_WAIT) * 1000);
+    left = us_apply_checked(&c->apply, t, count, end) ? count : 0;
+
+    while (left) {
+
+        for (known = 0, left = 0; known < 2; known++) {
+            for (i = 0; i < count; i++) {
+                if (t[i].known == known && us_apply_lacks(t, count, i)) {
+                    us_apply_post(&c->apply, &t[i], 0, end);
+                    left += us_apply_lacks(t, count, i);
+                }
+            }
+
+            /* what was checked is refused: the others need not have it */
+
+            if (known == 0 && us_apply_refused(t, count)) {
+                left = 0;
+                break;
+            }
+        }
+
+        if (left && us_clock_running() >= end) {
+            break;
+        }
+
+        if (left) {
+            us_apply_pause();
+        }
+    }
+
+    for (i = 0, pending = 0, refused = 0; i < count; i++) {
+        pending += us_apply_lacks(t, count, i);
+        refused += t[i].state == US_APPLY_REFUSED;
+
+        if (t[i].shard) {
+            printf("%u\t%.*s", t[i].shard->number, (int) t[i].node.len,
+                   t[i].node.data);
+
+        } else {
+            printf("-\t-");
+        }
+
+        printf("\t%s\t%s%s%s\n", t[i].url, words[t[i].state],
+               t[i].state == US_APPLY_DONE ? "" : "\t",
+               t[i].state == US_APPLY_DONE ? "" : t[i].why);
+    }
+
+    us_apply_free(t, count);
     us_nodes_free(&nodes);
 
-    return code;
+    return refused ? US_CLI_REFUSED : pending ? US_CLI_USAGE : US_CLI_DONE;
 }
 
 
@@ -1149,7 +1111,8 @@ us_cluster_order(us_cluster_t *o)
 {
     int                  status, lost, rebase;
     char                 number[16], endpoint[64];
-    double               end, timeout;
+    double               timeout;
+    uint64_t             end;
     us_client_t          c;
     us_client_request_t  r = { "POST", endpoint, "text/plain", { 0, NULL } };
 
@@ -1169,13 +1132,13 @@ us_cluster_order(us_cluster_t *o)
               : rebase ? US_CLUSTER_REBASE : US_CLUSTER_WAIT;
 
     c.timeout = (long) (rebase ? timeout : US_CLUSTER_ANSWER);
-    end = us_apply_now() + timeout;
+    end = us_clock_running() + (uint64_t) (timeout * 1000);
     lost = 0;
 
     /* a node that still reads the log; one that starts; a lost answer */
 
     while (((status = us_client_once(&c, &r)) <= 0 || status >= 500)
-           && us_apply_now() < end)
+           && us_clock_running() < end)
     {
         lost |= status == 0;
         us_apply_pause();

@@ -14,7 +14,6 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <unistd.h>
@@ -267,7 +266,6 @@ us_cli_data_file(us_cli_file_t *f, int dirfd, us_segment_kind_t kind,
         f->end = us_reader_next(&r, &b, &p);
     }
 
-    f->head = r.head;
     f->offset = r.offset;
     f->blocks = r.blocks;
     f->lsn = r.lsn;

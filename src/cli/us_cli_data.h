@@ -33,7 +33,6 @@ typedef struct {
 /* what one file looks like */
 
 typedef struct {
-    us_segment_head_t  head;
     us_read_t          end;
     uint64_t           size;
     uint64_t           offset;        /* up to where it is good */

@@ -19,11 +19,11 @@
 
 #include "us_cli.h"
 #include "us_files.h"
-#include "us_lineset.h"
 #include "../filter/us_filter.h"
 #include "../store/us_sites.h"
 #include "../store/us_store.h"
 #include "../url/us_normalize.h"
+#include "../us_hash.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -53,6 +53,615 @@ static void
 us_dedup_signal(int signo)
 {
     us_dedup_stop = 1;
+}
+
+
+/*
+ * A hash set of lines.
+ *
+ *     text    | record | record | ...     one after another, in order
+ *     record  = [count, 4 bytes] length (7 bits a byte, low first) bytes
+ *     cells   64 bits each: 40 offset of the record + 1, the high 24 of its
+ *             hash, whose low bits chose the cell; 0: free
+ *
+ * Linear probing, at most three quarters full.  Most lines of a large input
+ * miss every cache, so that lines come in groups: hash all and ask for their
+ * cells, ask for the records that the cells name, then compare.
+ *
+ * Both arrays grow by mremap() and mmap(), which moves no byte of text; to
+ * grow the cells, the text is read once in order and hashed again.  That would
+ * be half of all the work if they only doubled each time: where the input's
+ * length is known, they grow at once to what it will need if the rest of it
+ * has as many new lines as its beginning.
+ *
+ * The store would take a third of the memory and ten times the time
+ * (docs/decisions/dedup.md).
+ */
+
+#define US_LINESET_CELLS  (1 << 16)
+#define US_LINESET_TEXT   (4 << 20)
+#define US_LINESET_TEXTS  ((uint64_t) 1 << 40)
+#define US_LINESET_GROUP  32
+#define US_LINESET_TAG    40
+
+
+typedef struct {
+    uint8_t       *text;
+    size_t         used;
+    size_t         size;
+
+    uint64_t      *cells;
+    size_t         mask;
+
+    uint64_t       lines;
+    double         share;             /* of the input that is in, or 0 */
+    size_t         limit;
+    size_t         count_len;         /* 4 if counting */
+    uint8_t        key[16];
+} us_lineset_t;
+
+
+static void *
+us_lineset_map(size_t size)
+{
+    void  *p;
+
+    p = mmap(NULL, size, PROT_READ|PROT_WRITE, MAP_PRIVATE|MAP_ANONYMOUS, -1,
+             0);
+
+    return p == MAP_FAILED ? NULL : p;
+}
+
+
+static void
+us_lineset_destroy(us_lineset_t *set)
+{
+    if (set->text) {
+        (void) munmap(set->text, set->size);
+    }
+
+    if (set->cells) {
+        (void) munmap(set->cells, (set->mask + 1) * sizeof(uint64_t));
+    }
+
+    free(set);
+}
+
+
+/*
+ * limit: bytes that it may take, 0: no limit.  counting: keeps how often
+ * each line came.  NULL: out of memory.
+ */
+
+static us_lineset_t *
+us_lineset_create(size_t limit, int counting)
+{
+    us_lineset_t  *set;
+
+    set = calloc(1, sizeof(us_lineset_t));
+    if (set == NULL) {
+        return NULL;
+    }
+
+    set->limit = limit ? limit : SIZE_MAX;
+    set->count_len = counting ? 4 : 0;
+    set->size = US_LINESET_TEXT;
+    set->mask = US_LINESET_CELLS - 1;
+    set->text = us_lineset_map(set->size);
+    set->cells = us_lineset_map(US_LINESET_CELLS * sizeof(uint64_t));
+
+    if (set->text == NULL || set->cells == NULL
+        || getrandom(set->key, 16, 0) != 16)
+    {
+        us_lineset_destroy(set);
+        return NULL;
+    }
+
+    return set;
+}
+
+
+static size_t
+us_lineset_memory(const us_lineset_t *set)
+{
+    return set->used + (set->mask + 1) * sizeof(uint64_t);
+}
+
+
+/* the line of the record at p; the next record is at its end */
+
+static inline us_str_t
+us_lineset_line(const us_lineset_t *set, const uint8_t *p)
+{
+    us_str_t  line;
+    unsigned  shift;
+
+    p += set->count_len;
+    line.len = *p & 127;
+
+    for (shift = 7; *p++ & 128; shift += 7) {
+        line.len |= (size_t) (*p & 127) << shift;
+    }
+
+    line.data = p;
+
+    return line;
+}
+
+
+/*
+ * The lines in order: *pos is 0 first, then what the last call left there.
+ * Returns 0 after the last one.  *count is 1 without counting.
+ */
+
+static int
+us_lineset_walk(const us_lineset_t *set, size_t *pos, us_str_t *line,
+    uint32_t *count)
+{
+    if (*pos >= set->used) {
+        return 0;
+    }
+
+    *line = us_lineset_line(set, set->text + *pos);
+    *count = 1;
+    memcpy(count, set->text + *pos, set->count_len);
+    *pos = line->data + line->len - set->text;
+
+    return 1;
+}
+
+
+static inline uint64_t
+us_lineset_cell(uint64_t hash, size_t offset)
+{
+    return (hash >> US_LINESET_TAG) << US_LINESET_TAG | (offset + 1);
+}
+
+
+static inline size_t
+us_lineset_offset(uint64_t cell)
+{
+    return (cell & (US_LINESET_TEXTS - 1)) - 1;
+}
+
+
+static int
+us_lineset_grow_cells(us_lineset_t *set)
+{
+    size_t     mask, i, k, n, pos, offset[US_LINESET_GROUP];
+    double     expected;
+    uint64_t  *cells, h[US_LINESET_GROUP];
+    uint32_t   count;
+    us_str_t   line;
+
+    mask = 2 * set->mask + 1;
+    expected = set->share > 0 ? set->lines / set->share : 0;
+
+    while (expected / 3 * 4 > mask && mask < set->mask << 5) {
+        mask = 2 * mask + 1;
+    }
+
+    /* fewer cells, if memory has room for doubling but not for this */
+
+    while (mask > 2 * set->mask + 1
+           && set->used + (set->mask + mask + 2) * sizeof(uint64_t)
+              > set->limit)
+    {
+        mask /= 2;
+    }
+
+    if (set->used + (set->mask + mask + 2) * sizeof(uint64_t) > set->limit) {
+        errno = ENOSPC;
+        return -1;
+    }
+
+    cells = us_lineset_map((mask + 1) * sizeof(uint64_t));
+    if (cells == NULL) {
+        return -1;
+    }
+
+    (void) madvise(cells, (mask + 1) * sizeof(uint64_t), MADV_HUGEPAGE);
+
+    /* hashes all lines into cells, in groups for the sake of the cache */
+
+    pos = 0;
+
+    do {
+        for (n = 0; n < US_LINESET_GROUP; n++) {
+            offset[n] = pos;
+
+            if (!us_lineset_walk(set, &pos, &line, &count)) {
+                break;
+            }
+
+            h[n] = us_hash(set->key, 0, line.data, line.len);
+            __builtin_prefetch(&cells[h[n] & mask], 1);
+        }
+
+        for (i = 0; i < n; i++) {
+
+            for (k = h[i] & mask; cells[k]; k = (k + 1) & mask) {
+                /* void */
+            }
+
+            cells[k] = us_lineset_cell(h[i], offset[i]);
+        }
+
+    } while (n == US_LINESET_GROUP);
+
+    (void) munmap(set->cells, (set->mask + 1) * sizeof(uint64_t));
+    set->cells = cells;
+    set->mask = mask;
+
+    return 0;
+}
+
+
+static void
+us_lineset_count(us_lineset_t *set, uint8_t *record)
+{
+    uint32_t  count;
+
+    if (set->count_len) {
+        memcpy(&count, record, 4);
+        count += (count != UINT32_MAX);
+        memcpy(record, &count, 4);
+    }
+}
+
+
+/* appends the record of a new line; there is room for it */
+
+static size_t
+us_lineset_append(us_lineset_t *set, us_str_t line)
+{
+    size_t    n, offset;
+    uint8_t  *p;
+
+    offset = set->used;
+    p = set->text + offset;
+
+    memset(p, 0, set->count_len);
+    us_lineset_count(set, p);
+    p += set->count_len;
+
+    for (n = line.len; n > 127; n >>= 7) {
+        *p++ = 128 | (n & 127);
+    }
+
+    *p++ = n;
+    memcpy(p, line.data, line.len);
+
+    set->used = p + line.len - set->text;
+    set->lines++;
+
+    return offset;
+}
+
+
+/* the record of a line; NULL: there is none, and this is the cell for it */
+
+static uint8_t *
+us_lineset_find(const us_lineset_t *set, us_str_t line, uint64_t h,
+    uint64_t **cell)
+{
+    size_t     i;
+    uint8_t   *p;
+    us_str_t   known;
+
+    for (i = h & set->mask; set->cells[i]; i = (i + 1) & set->mask) {
+
+        if (set->cells[i] >> US_LINESET_TAG != h >> US_LINESET_TAG) {
+            continue;
+        }
+
+        p = set->text + us_lineset_offset(set->cells[i]);
+        known = us_lineset_line(set, p);
+
+        if (known.len == line.len
+            && memcmp(known.data, line.data, line.len) == 0)
+        {
+            return p;
+        }
+    }
+
+    *cell = &set->cells[i];
+
+    return NULL;
+}
+
+
+/* room for n more lines of `bytes` bytes in all; 0 or -1 */
+
+static int
+us_lineset_reserve(us_lineset_t *set, size_t n, size_t bytes)
+{
+    void    *p;
+    size_t   size;
+
+    bytes += n * (10 + set->count_len);
+
+    if (us_lineset_memory(set) + bytes > set->limit) {
+        errno = ENOSPC;
+        return -1;
+    }
+
+    if (set->used + bytes > set->size) {
+        size = set->size + (bytes > set->size / 4 ? bytes : set->size / 4);
+        size = (size + 4095) & ~(size_t) 4095;
+
+        if (size > US_LINESET_TEXTS) {
+            errno = ENOMEM;
+            return -1;
+        }
+
+        p = mremap(set->text, set->size, size, MREMAP_MAYMOVE);
+        if (p == MAP_FAILED) {
+            return -1;
+        }
+
+        set->text = p;
+        set->size = size;
+
+        (void) madvise(p, size, MADV_HUGEPAGE);
+    }
+
+    if ((set->lines + n) / 3 * 4 > set->mask) {
+        return us_lineset_grow_cells(set);
+    }
+
+    return 0;
+}
+
+
+/*
+ * Adds; answers[i] is 1 if lines[i] was new.  Returns n, or fewer if there was
+ * no memory for the next one (errno ENOMEM, or ENOSPC for the limit).
+ */
+
+static size_t
+us_lineset_add(us_lineset_t *set, const us_str_t *lines, size_t n,
+    uint8_t *answers)
+{
+    size_t    i, m, done, bytes;
+    uint8_t   *p;
+    uint64_t  cell, *to, h[US_LINESET_GROUP];
+
+    for (done = 0; done < n; done += m) {
+        m = n - done < US_LINESET_GROUP ? n - done : US_LINESET_GROUP;
+        bytes = 0;
+
+        for (i = 0; i < m; i++) {
+            bytes += lines[done + i].len;
+        }
+
+        if (us_lineset_reserve(set, m, bytes) == -1) {
+            break;
+        }
+
+        for (i = 0; i < m; i++) {
+            h[i] = us_hash(set->key, 0, lines[done + i].data,
+                           lines[done + i].len);
+            __builtin_prefetch(&set->cells[h[i] & set->mask], 1);
+        }
+
+        for (i = 0; i < m; i++) {
+            cell = set->cells[h[i] & set->mask];
+
+            if (cell && cell >> US_LINESET_TAG == h[i] >> US_LINESET_TAG) {
+                __builtin_prefetch(set->text + us_lineset_offset(cell));
+            }
+        }
+
+        for (i = 0; i < m; i++) {
+            p = us_lineset_find(set, lines[done + i], h[i], &to);
+            answers[done + i] = p == NULL;
+
+            if (p) {
+                us_lineset_count(set, p);
+
+            } else {
+                *to = us_lineset_cell(h[i],
+                                      us_lineset_append(set, lines[done + i]));
+            }
+        }
+    }
+
+    return done;
+}
+
+
+/*
+ * Two sets of lines:
+ *
+ *     urls     'h' or 's', rest     rest: the URL from its host on, less a
+ *                                   mergeable "www."
+ *     sites    host[:port]          with a number: whether it has a "www."
+ *
+ * Whether "www." is mergeable depends on the host without it, so all URLs with
+ * one rest agree on it, and the number of a site suffices to write its URLs.
+ *
+ * The letter of the scheme overwrites the byte before rest, which is the last
+ * byte of "//" or of "www.".
+ */
+
+#define US_URLSET_GROUP  256
+
+
+typedef struct {
+    us_lineset_t  *urls;
+    us_lineset_t  *sites;
+    size_t         limit;
+} us_urlset_t;
+
+
+static void
+us_urlset_destroy(us_urlset_t *set)
+{
+    if (set->urls) {
+        us_lineset_destroy(set->urls);
+    }
+
+    if (set->sites) {
+        us_lineset_destroy(set->sites);
+    }
+
+    free(set);
+}
+
+
+/* as us_lineset_create() */
+
+static us_urlset_t *
+us_urlset_create(size_t limit, int counting)
+{
+    us_urlset_t  *set;
+
+    set = calloc(1, sizeof(us_urlset_t));
+    if (set == NULL) {
+        return NULL;
+    }
+
+    set->limit = limit ? limit : SIZE_MAX;
+    set->urls = us_lineset_create(limit, counting);
+    set->sites = us_lineset_create(limit, 1);
+
+    if (set->urls == NULL || set->sites == NULL) {
+        us_urlset_destroy(set);
+        return NULL;
+    }
+
+    return set;
+}
+
+
+/* both sets draw on one limit */
+
+static void
+us_urlset_share(us_urlset_t *set)
+{
+    size_t  urls, sites;
+
+    urls = us_lineset_memory(set->urls);
+    sites = us_lineset_memory(set->sites);
+
+    set->urls->limit = set->limit > sites ? set->limit - sites : 0;
+    set->sites->limit = set->limit > urls ? set->limit - urls : 0;
+}
+
+
+/* spells the site as its first URL does, which may be this one; 0 or -1 */
+
+static int
+us_urlset_spell(us_urlset_t *set, us_store_item_t *item)
+{
+    uint8_t       *p;
+    uint32_t       www;
+    uint64_t       h, *cell;
+    us_str_t       site;
+    us_lineset_t  *sites;
+
+    sites = set->sites;
+    site = us_site(item->rest);
+    www = item->spelling & US_SPELLING_WWW;
+
+    /* in place of a count there is whether the site has a "www." */
+
+    h = us_hash(sites->key, 0, site.data, site.len);
+    p = us_lineset_find(sites, site, h, &cell);
+
+    if (p) {
+        memcpy(&www, p, sites->count_len);
+
+    } else {
+        if (us_lineset_reserve(sites, 1, site.len) == -1) {
+            return -1;
+        }
+
+        /* the cells may have been moved */
+
+        (void) us_lineset_find(sites, site, h, &cell);
+
+        *cell = us_lineset_cell(h, us_lineset_append(sites, site));
+        memcpy(sites->text + us_lineset_offset(*cell), &www,
+               sites->count_len);
+    }
+
+    item->spelling = (item->spelling & ~US_SPELLING_WWW) | www;
+
+    return 0;
+}
+
+
+/*
+ * Adds items, of which the caller has filled url and merge; the texts are
+ * scratch from then on.  Settles their status, US_NEW or US_SEEN, and the
+ * spelling of the new ones: us_store_item_url().  Returns n, or fewer if there
+ * was no memory for the next one (errno ENOMEM, or ENOSPC for the limit).
+ */
+
+static size_t
+us_urlset_add(us_urlset_t *set, us_store_item_t *items, size_t n)
+{
+    size_t    i, m, done, added;
+    uint8_t  *key, answers[US_URLSET_GROUP];
+    us_str_t  keys[US_URLSET_GROUP];
+
+    for (done = 0; done < n; done += m, items += m) {
+        m = n - done < US_URLSET_GROUP ? n - done : US_URLSET_GROUP;
+
+        for (i = 0; i < m; i++) {
+            us_store_item_split(&items[i]);
+
+            key = (uint8_t *) items[i].rest.data - 1;
+            *key = items[i].spelling & US_SPELLING_HTTPS ? 's' : 'h';
+
+            keys[i].data = key;
+            keys[i].len = items[i].rest.len + 1;
+        }
+
+        us_urlset_share(set);
+
+        added = us_lineset_add(set->urls, keys, m, answers);
+
+        us_urlset_share(set);
+
+        for (i = 0; i < added; i++) {
+            items[i].status = answers[i] ? US_NEW : US_SEEN;
+
+            if (answers[i] && us_urlset_spell(set, &items[i]) == -1) {
+                return done + i;
+            }
+        }
+
+        if (added < m) {
+            return done + added;
+        }
+    }
+
+    return n;
+}
+
+
+/* as us_lineset_walk(); item is one for us_store_item_url() */
+
+static int
+us_urlset_walk(us_urlset_t *set, size_t *pos, us_store_item_t *item,
+    uint32_t *count)
+{
+    us_str_t  key;
+
+    if (!us_lineset_walk(set->urls, pos, &key, count)) {
+        return 0;
+    }
+
+    item->spelling = key.data[0] == 's' ? US_SPELLING_HTTPS : 0;
+    item->rest.data = key.data + 1;
+    item->rest.len = key.len - 1;
+
+    /* its site is known: this needs no memory */
+
+    return us_urlset_spell(set, item) == 0;
 }
 
 
@@ -104,35 +713,6 @@ us_follow_close(us_follow_t *f)
 
     free(f->dir);
     free(f);
-}
-
-
-static us_follow_t *
-us_follow_open(const char *dir)
-{
-    us_follow_t  *f;
-
-    f = calloc(1, sizeof(us_follow_t));
-    if (f == NULL) {
-        (void) us_cli_fail("out of memory");
-        return NULL;
-    }
-
-    f->fd = inotify_init1(IN_CLOEXEC|IN_NONBLOCK);
-    f->dir = strdup(dir);
-    f->known = us_lineset_create(0, 0);
-    f->scan = 1;
-
-    if (f->fd == -1 || f->dir == NULL || f->known == NULL
-        || inotify_add_watch(f->fd, dir, IN_CLOSE_WRITE|IN_MOVED_TO|IN_ONLYDIR)
-           == -1)
-    {
-        (void) us_cli_fail("cannot follow %s: %s", dir, strerror(errno));
-        us_follow_close(f);
-        return NULL;
-    }
-
-    return f;
 }
 
 
@@ -303,12 +883,23 @@ us_follow_run(const char *dir, us_files_t *files)
     (void) sigaction(SIGINT, &sa, NULL);
     (void) sigaction(SIGTERM, &sa, NULL);
 
-    f = us_follow_open(dir);
+    f = calloc(1, sizeof(us_follow_t));
     if (f == NULL) {
-        return US_CLI_USAGE;
+        return us_cli_fail("out of memory");
     }
 
+    f->fd = inotify_init1(IN_CLOEXEC|IN_NONBLOCK);
+    f->dir = strdup(dir);
+    f->known = us_lineset_create(0, 0);
+    f->scan = 1;
     rc = US_CLI_DONE;
+
+    if (f->fd == -1 || f->dir == NULL || f->known == NULL
+        || inotify_add_watch(f->fd, dir, IN_CLOSE_WRITE|IN_MOVED_TO|IN_ONLYDIR)
+           == -1)
+    {
+        rc = us_cli_fail("cannot follow %s: %s", dir, strerror(errno));
+    }
 
     while (rc == US_CLI_DONE && !us_dedup_stop) {
 
@@ -436,31 +1027,27 @@ us_dedup_print_url(us_dedup_t *d, const us_store_item_t *item, uint64_t number)
 }
 
 
-/*
- * The canonical URLs of a group, copied: a result of us_normalize() lives
- * until the next.  Refused lines are counted and left out; returns how many
- * remain.
- */
+/* a group of lines */
 
-static size_t
-us_dedup_canonical(us_dedup_t *d, const us_str_t *lines, size_t n,
-    us_str_t *urls, uint8_t *merge)
+static int
+us_dedup_take(void *data, us_str_t *lines, size_t n)
 {
-    size_t        i, m;
-    uint8_t      *p;
-    us_str_t      line;
-    us_canon_t    canon;
-    us_verdict_t  rc;
+    us_dedup_t *d = data;
 
+    size_t            i, m, done;
+    uint8_t          *p, answers[US_DEDUP_GROUP];
+    uint64_t          hashes[US_DEDUP_GROUP];
+    us_str_t          line, urls[US_DEDUP_GROUP];
+    us_canon_t        canon;
+    us_verdict_t      rc;
+    us_store_item_t   items[US_DEDUP_GROUP];
+
+    m = d->norm ? 0 : n;
     p = d->text;
-    m = 0;
 
-    for (i = 0; i < n; i++) {
+    for (i = 0; i < n && d->norm; i++) {
         line = lines[i];
-
-        if (line.len && line.data[line.len - 1] == '\r') {
-            line.len--;
-        }
+        line.len -= (line.len && line.data[line.len - 1] == '\r');
 
         if (line.len == 0) {
             continue;
@@ -473,41 +1060,17 @@ us_dedup_canonical(us_dedup_t *d, const us_str_t *lines, size_t n,
             continue;
         }
 
+        /* copied: a result lives until the next */
+
         urls[m].data = p;
         urls[m].len = canon.url.href.len;
-        merge[m++] = canon.merge;
+        items[m].url = urls[m];
+        items[m++].merge = canon.merge;
         p = mempcpy(p, canon.url.href.data, canon.url.href.len);
     }
 
-    return m;
-}
-
-
-/* a group of lines */
-
-static int
-us_dedup_take(void *data, us_str_t *lines, size_t n)
-{
-    us_dedup_t *d = data;
-
-    size_t            i, m, done;
-    uint8_t           merge[US_DEDUP_GROUP], answers[US_DEDUP_GROUP];
-    uint64_t          hashes[US_DEDUP_GROUP];
-    us_str_t          urls[US_DEDUP_GROUP];
-    us_store_item_t   items[US_DEDUP_GROUP];
-
-    m = n;
-
-    if (d->norm) {
-        m = us_dedup_canonical(d, lines, n, urls, merge);
-        lines = urls;
-        d->lines += n - m;
-    }
-
-    for (i = 0; i < m && d->norm; i++) {
-        items[i].url = urls[i];
-        items[i].merge = merge[i];
-    }
+    lines = d->norm ? urls : lines;
+    d->lines += n - m;
 
     if (d->filter) {
         for (i = 0; i < m && d->norm; i++) {
@@ -570,18 +1133,6 @@ us_dedup_take(void *data, us_str_t *lines, size_t n)
 }
 
 
-static void *
-us_dedup_map(size_t size)
-{
-    void  *mem;
-
-    mem = mmap(NULL, size, PROT_READ|PROT_WRITE,
-               MAP_PRIVATE|MAP_ANONYMOUS|MAP_NORESERVE, -1, 0);
-
-    return mem == MAP_FAILED ? NULL : mem;
-}
-
-
 /*
  * Returns 0, or an exit code after a message.  Takes the options in d, the rest
  * of which is zero; what it opened is freed by us_dedup_free() whether it
@@ -605,7 +1156,7 @@ us_dedup_open(us_dedup_t *d)
     }
 
     if (d->profile != -1) {
-        d->text = us_dedup_map(US_DEDUP_TEXT);
+        d->text = us_lineset_map(US_DEDUP_TEXT);
         d->norm = us_norm_create(d->profile);
 
         if (d->text == NULL || d->norm == NULL
@@ -621,7 +1172,7 @@ us_dedup_open(us_dedup_t *d)
                                (d->plan.size >> 20) + 1);
         }
 
-        d->mem = us_dedup_map(d->plan.size);
+        d->mem = us_lineset_map(d->plan.size);
         d->mem_size = d->plan.size;
 
         if (d->mem == NULL || getrandom(key, 16, 0) != 16) {
@@ -745,10 +1296,10 @@ us_dedup_progress(void *data, double share)
     us_dedup_t *d = data;
 
     if (d->set) {
-        us_lineset_progress(d->set, share);
+        d->set->share = share;
 
     } else if (d->urls) {
-        us_urlset_progress(d->urls, share);
+        d->urls->urls->share = share;
     }
 }
 

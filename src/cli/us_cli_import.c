@@ -17,6 +17,7 @@
 #include "us_cli_data.h"
 #include "us_files.h"
 #include "../api/us_time.h"
+#include "../us_clock.h"
 #include "../us_text.h"
 #include "../life/us_embed.h"
 #include "../url/us_normalize.h"
@@ -30,7 +31,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 
@@ -583,12 +583,12 @@ us_sizing_command(int argc, char **argv)
     DIR              *d;
     char              dir[4096];
     double            memory, disk, need, load;
+    uint64_t          began;
     const char       *tmp;
     us_cli_data_t     data;
     us_cli_file_t     file;
     us_manifest_t    *m;
     struct dirent    *e;
-    struct timespec   began, ended;
 
     static us_sizing_t  z;
 
@@ -622,12 +622,9 @@ us_sizing_command(int argc, char **argv)
     /* the size of the snapshot, and how long a start takes to load it */
 
     if (code == US_CLI_DONE) {
-        (void) clock_gettime(CLOCK_MONOTONIC, &began);
+        began = us_clock_running();
         code = us_cli_data_load(&data, 0);
-        (void) clock_gettime(CLOCK_MONOTONIC, &ended);
-
-        load = ended.tv_sec - began.tv_sec
-               + (ended.tv_nsec - began.tv_nsec) / 1e9;
+        load = (us_clock_running() - began) / 1e3;
 
         if (code == US_CLI_DONE && data.rc != US_RECOVERY_OK) {
             code = us_cli_failed(dir, data.recovery.error.text);

@@ -64,6 +64,8 @@ static const us_cli_option_t  us_normalize_list[] = {
 };
 
 
+/* members but "url" and "base", both strings, are skipped; -1: it is wrong */
+
 static int
 us_normalize_event(us_cli_normalize_t *ctx, us_json_event_t event)
 {
@@ -126,52 +128,46 @@ us_normalize_event(us_cli_normalize_t *ctx, us_json_event_t event)
 }
 
 
-/* one object with "url", a string, and perhaps "base"; others are skipped */
-
-static int
-us_normalize_read(us_cli_normalize_t *ctx, us_str_t line)
-{
-    us_json_event_t  event;
-
-    ctx->url.given = 0;
-    ctx->base_url.given = 0;
-    ctx->member = NULL;
-
-    us_json_text(&ctx->reader, line);
-
-    do {
-        event = us_json_next(&ctx->reader);
-
-        if (event == US_JSON_ERROR || us_normalize_event(ctx, event) != 0) {
-            return -1;
-        }
-
-    } while (event != US_JSON_END);
-
-    return ctx->url.given ? 0 : -1;
-}
-
-
 static int
 us_normalize_lines(void *data, us_str_t *lines, size_t n)
 {
     us_cli_normalize_t *ctx = data;
 
-    size_t         i;
-    uint8_t       *end, quoted[us_json_quoted_max(US_URL_MAX)];
-    us_str_t       in;
-    us_base_t     *base, *own;
-    us_canon_t     canon;
-    us_verdict_t   rc;
+    size_t            i;
+    uint8_t          *end, quoted[us_json_quoted_max(US_URL_MAX)];
+    us_str_t          in;
+    us_base_t        *base, *own;
+    us_canon_t        canon;
+    us_verdict_t      rc;
+    us_json_event_t   event;
 
     for (i = 0; i < n; i++) {
         in = lines[i];
         in.len -= (in.len && in.data[in.len - 1] == '\r');
 
-        if (ctx->json && us_normalize_read(ctx, in) != 0) {
-            ctx->refused = 1;
-            printf("{\"error\": \"json\"}\n");
-            continue;
+        if (ctx->json) {
+            ctx->url.given = 0;
+            ctx->base_url.given = 0;
+            ctx->member = NULL;
+
+            us_json_text(&ctx->reader, in);
+
+            do {
+                event = us_json_next(&ctx->reader);
+
+                if (event != US_JSON_ERROR
+                    && us_normalize_event(ctx, event) != 0)
+                {
+                    event = US_JSON_ERROR;
+                }
+
+            } while (event != US_JSON_END && event != US_JSON_ERROR);
+
+            if (event == US_JSON_ERROR || !ctx->url.given) {
+                ctx->refused = 1;
+                printf("{\"error\": \"json\"}\n");
+                continue;
+            }
         }
 
         base = ctx->base;

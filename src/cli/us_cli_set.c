@@ -10,8 +10,6 @@
 #include "../api/us_list.h"
 #include "../life/us_embed.h"
 
-#include <unistd.h>
-
 
 typedef enum {
     US_SET_LIST = 0,
@@ -197,37 +195,13 @@ us_set_ask(us_client_t *c, us_set_action_t action, const char *name)
 
 
 static int
-us_set_service(const char *url, us_set_action_t action, unsigned n,
-    char **names)
-{
-    int          code, rc;
-    unsigned     i;
-    us_client_t  c;
-
-    if (us_client_init(&c, url) == -1) {
-        return us_cli_fail("%s", c.error);
-    }
-
-    code = n ? US_CLI_DONE : us_set_ask(&c, action, NULL);
-
-    for (i = 0; i < n && code != US_CLI_USAGE; i++) {
-        rc = us_set_ask(&c, action, names[i]);
-        code = rc ? rc : code;
-    }
-
-    us_client_free(&c);
-
-    return code;
-}
-
-
-static int
 us_set_command(int argc, char **argv)
 {
-    int               code;
+    int               code, rc;
     char            **names;
     unsigned          i, n;
     const char       *store, *name;
+    us_client_t       c;
     us_set_action_t   action;
 
     if (us_cli_options(&us_cli_set, argc, argv, NULL, 2, -1) != US_CLI_DONE) {
@@ -256,9 +230,23 @@ us_set_command(int argc, char **argv)
         }
     }
 
-    code = us_client_is(store) ? us_set_service(store, action, n, names)
-           : action == US_SET_LIST ? us_set_list(store, n, names)
-           : us_set_change(store, action, n, names);
+    if (!us_client_is(store)) {
+        code = action == US_SET_LIST ? us_set_list(store, n, names)
+                                     : us_set_change(store, action, n, names);
+
+    } else if (us_client_init(&c, store) == -1) {
+        code = us_cli_fail("%s", c.error);
+
+    } else {
+        code = n ? US_CLI_DONE : us_set_ask(&c, action, NULL);
+
+        for (i = 0; i < n && code != US_CLI_USAGE; i++) {
+            rc = us_set_ask(&c, action, names[i]);
+            code = rc ? rc : code;
+        }
+
+        us_client_free(&c);
+    }
 
     return us_cli_output() ? US_CLI_USAGE : code;
 }

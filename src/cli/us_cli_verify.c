@@ -160,25 +160,11 @@ us_verify_where(us_cli_data_t *d, uint64_t id, char *text, size_t size)
 }
 
 
-/* whether that is a URL of the store: of a host at least */
-
-static int
-us_verify_url(const uint8_t *p, size_t len)
-{
-    size_t  n;
-
-    n = (len > 8 && memcmp(p, "https://", 8) == 0) ? 8
-        : (len > 7 && memcmp(p, "http://", 7) == 0) ? 7 : len;
-
-    return n < len && p[n] != '/';
-}
-
-
 static int
 us_verify_store(us_cli_data_t *d, int keys)
 {
     char               where[US_DISK_NAME + 64], was[US_MANIFEST_SETTINGS];
-    size_t             len;
+    size_t             n, len;
     uint8_t            buf[US_URL_MAX + 8];
     uint64_t           id, next, deleted, bad, changed;
     us_norm_t         *norm;
@@ -204,9 +190,17 @@ us_verify_store(us_cli_data_t *d, int keys)
 
         if (rc == US_DELETED) {
             deleted++;
+            continue;
+        }
 
-        } else if ((rc != US_OK || !us_verify_url(buf, len))
-                   && bad++ < US_VERIFY_LINES)
+        /* a URL of the store has a host at least */
+
+        n = rc != US_OK ? len
+            : len > 8 && memcmp(buf, "https://", 8) == 0 ? 8
+            : len > 7 && memcmp(buf, "http://", 7) == 0 ? 7 : len;
+
+        if ((rc != US_OK || n == len || buf[n] == '/')
+            && bad++ < US_VERIFY_LINES)
         {
             us_verify_where(d, id, where, sizeof(where));
             printf("DAMAGED  id %" PRIu64 " is no URL, %s\n", id, where);

@@ -5,6 +5,7 @@
 
 
 #include "us_client.h"
+#include "../us_text.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -278,56 +279,6 @@ us_client_number(const us_client_t *c, const char *end, const char *name)
 }
 
 
-/*
- * The status, with the body in c->reply; US_CLIENT_LOST with error if the
- * answer is not whole; or -1 with error.
- */
-
-static int
-us_client_read(us_client_t *c, long *retry)
-{
-    int          status;
-    char        *end;
-    long         length;
-    const char  *repeated;
-
-    if (c->len == 0) {
-        (void) us_client_fail(c, "%s:%s: the connection was closed without "
-                              "an answer", c->host, c->port);
-        return US_CLIENT_LOST;
-    }
-
-    if (sscanf((char *) c->reply, "HTTP/1.%*d %d", &status) != 1) {
-        return us_client_fail(c, "%s:%s: the answer is not HTTP", c->host,
-                              c->port);
-    }
-
-    end = strstr((char *) c->reply, "\r\n\r\n");
-
-    if (end == NULL) {
-        (void) us_client_fail(c, "%s:%s: the answer is cut off", c->host,
-                              c->port);
-        return US_CLIENT_LOST;
-    }
-
-    length = us_client_number(c, end, "Content-Length");
-    *retry = us_client_number(c, end, "Retry-After");
-    repeated = us_client_header(c, end, "Idempotency-Status");
-    c->repeated = repeated && strncmp(repeated, "repeated", 8) == 0;
-
-    c->len -= (uint8_t *) end + 4 - c->reply;
-    memmove(c->reply, end + 4, c->len + 1);
-
-    if (length >= 0 && c->len != (size_t) length) {
-        (void) us_client_fail(c, "%s:%s: the answer is cut off", c->host,
-                              c->port);
-        return US_CLIENT_LOST;
-    }
-
-    return status;
-}
-
-
 /* "detail" of a problem, or what there is, on one line */
 
 static int
@@ -351,14 +302,19 @@ us_client_problem(us_client_t *c, const char *endpoint, int status)
 }
 
 
-/* as us_client_read(); sets *connected if there was a service */
+/*
+ * The status, with the body in c->reply; US_CLIENT_LOST with error if the
+ * answer is not whole; or -1 with error.  *connected: there was a service.
+ */
 
 static int
 us_client_try(us_client_t *c, const us_client_request_t *r, long *retry,
     int *connected)
 {
-    int   fd, n, rc;
-    char  head[2048 + US_CLIENT_ENDPOINT];
+    int          fd, n, rc, got, status;
+    char        *end, head[2048 + US_CLIENT_ENDPOINT];
+    long         length;
+    const char  *repeated;
 
     *retry = -1;
 
@@ -402,16 +358,44 @@ us_client_try(us_client_t *c, const us_client_request_t *r, long *retry,
 
     /* the service may answer before all was sent: its answer has the reason */
 
-    if (us_client_receive(c, fd) == 0 && (rc == 0 || c->len)) {
-        rc = us_client_read(c, retry);
-
-    } else {
-        rc = c->len < US_CLIENT_REPLY ? US_CLIENT_LOST : -1;
-    }
-
+    got = us_client_receive(c, fd);
     (void) close(fd);
 
-    return rc;
+    if (got == -1 || (rc == -1 && c->len == 0)) {
+        return c->len < US_CLIENT_REPLY ? US_CLIENT_LOST : -1;
+    }
+
+    if (c->len == 0) {
+        (void) us_client_fail(c, "%s:%s: the connection was closed without "
+                              "an answer", c->host, c->port);
+        return US_CLIENT_LOST;
+    }
+
+    if (sscanf((char *) c->reply, "HTTP/1.%*d %d", &status) != 1) {
+        return us_client_fail(c, "%s:%s: the answer is not HTTP", c->host,
+                              c->port);
+    }
+
+    end = strstr((char *) c->reply, "\r\n\r\n");
+    length = -1;
+
+    if (end) {
+        length = us_client_number(c, end, "Content-Length");
+        *retry = us_client_number(c, end, "Retry-After");
+        repeated = us_client_header(c, end, "Idempotency-Status");
+        c->repeated = repeated && strncmp(repeated, "repeated", 8) == 0;
+
+        c->len -= (uint8_t *) end + 4 - c->reply;
+        memmove(c->reply, end + 4, c->len + 1);
+    }
+
+    if (end == NULL || (length >= 0 && c->len != (size_t) length)) {
+        (void) us_client_fail(c, "%s:%s: the answer is cut off", c->host,
+                              c->port);
+        return US_CLIENT_LOST;
+    }
+
+    return status;
 }
 
 
@@ -434,8 +418,7 @@ us_client_once(us_client_t *c, const us_client_request_t *r)
 int
 us_client_key(us_client_t *c)
 {
-    uint8_t   bytes[16];
-    unsigned  i;
+    uint8_t  bytes[16];
 
     /* 32 hexadecimal digits that no other has */
 
@@ -443,9 +426,7 @@ us_client_key(us_client_t *c)
         return us_client_fail(c, "getrandom: %s", strerror(errno));
     }
 
-    for (i = 0; i < sizeof(bytes); i++) {
-        (void) snprintf(c->key + 2 * i, 3, "%02x", bytes[i]);
-    }
+    *us_put_hex((uint8_t *) c->key, bytes, sizeof(bytes)) = '\0';
 
     c->lost = 0;
 

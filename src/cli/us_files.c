@@ -20,6 +20,7 @@
 
 #include "us_files.h"
 #include "us_cli.h"
+#include "../us_clock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -400,18 +401,7 @@ us_lines_position(const us_lines_t *l, uint64_t *pos, uint64_t *size)
 }
 
 
-#define US_FILES_TICK  0.5            /* seconds between lines of progress */
-
-
-static double
-us_files_since(const struct timespec *t)
-{
-    struct timespec  now;
-
-    (void) clock_gettime(CLOCK_MONOTONIC, &now);
-
-    return now.tv_sec - t->tv_sec + (now.tv_nsec - t->tv_nsec) / 1e9;
-}
+#define US_FILES_TICK  500            /* ms between lines of progress */
 
 
 /* "1234567" as "1.23M", into buf of 16 bytes */
@@ -442,8 +432,8 @@ us_files_show(us_files_t *f, int last)
     uint64_t  pos, size;
     unsigned  left;
 
-    seconds = us_files_since(&f->began);
-    (void) clock_gettime(CLOCK_MONOTONIC, &f->shown);
+    f->shown = us_clock_running();
+    seconds = (f->shown - f->began) / 1e3;
 
     fprintf(stderr, "\r%s lines", us_files_short(buf, f->lines));
 
@@ -484,7 +474,7 @@ us_files_init(us_files_t *f)
 
     f->progress = f->progress && isatty(2);
 
-    (void) clock_gettime(CLOCK_MONOTONIC, &f->began);
+    f->began = us_clock_running();
     f->shown = f->began;
 
     return 0;
@@ -531,7 +521,7 @@ us_files_one(us_files_t *f, const char *name)
             return rc;
         }
 
-        if (f->progress && us_files_since(&f->shown) > US_FILES_TICK) {
+        if (f->progress && us_clock_running() - f->shown > US_FILES_TICK) {
             us_files_show(f, 0);
         }
     }
@@ -612,8 +602,10 @@ us_files_code(const us_files_t *f)
 
 
 int
-us_batch_flush(us_batch_t *b)
+us_batch_flush(void *data)
 {
+    us_batch_t *b = data;
+
     int  rc;
 
     rc = b->n ? b->send(b->data, (us_str_t) { b->len, b->text }) : US_CLI_DONE;
@@ -668,20 +660,13 @@ us_batch_take(void *data, us_str_t *lines, size_t n)
 }
 
 
-static int
-us_batch_idle(void *data)
-{
-    return us_batch_flush(data);
-}
-
-
 int
 us_batch_files(us_batch_t *b, int n, char **names)
 {
     int  rc;
 
     b->files.take = us_batch_take;
-    b->files.flush = us_batch_idle;
+    b->files.flush = us_batch_flush;
     b->files.data = b;
     b->files.progress = !isatty(1);
     b->files.cut = 1;

@@ -13,9 +13,6 @@
 
 #include "../us_base.h"
 
-#include <time.h>
-
-
 /*
  * Lines of a file or of standard input, in groups, without copying them:
  * plain, or packed by gzip, xz or zstd.
@@ -77,8 +74,8 @@ typedef struct {
     uint64_t         lines;
     uint64_t         total;           /* bytes of all files, 0: unknown */
     uint64_t         passed;          /* bytes of the files that are done */
-    struct timespec  began;
-    struct timespec  shown;
+    uint64_t         began;           /* ms */
+    uint64_t         shown;
 } us_files_t;
 
 
@@ -127,7 +124,7 @@ int us_batch_files(us_batch_t *b, int n, char **names);
 
 /* the same by hand; a flush sends what is left */
 int us_batch_add(us_batch_t *b, us_str_t line);
-int us_batch_flush(us_batch_t *b);
+int us_batch_flush(void *b);
 
 /* reads one file, whose size is not part of f->total */
 int us_files_one(us_files_t *f, const char *name);

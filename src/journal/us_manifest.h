@@ -53,7 +53,7 @@
 typedef enum {
     US_STATE_CLEAN = 0,
     US_STATE_OPEN,
-    US_STATE_BACKUP,                  /* never written to: us_backup.h */
+    US_STATE_BACKUP,                  /* us_cli_backup.c: never written to */
     US_STATE_REPLICA                  /* a copy: us_copy.h */
 } us_manifest_state_t;
 
