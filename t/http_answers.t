@@ -304,6 +304,8 @@ is_deeply([ map { $_->{status} . $_->{url} } @{ $r->json->{results} } ],
     [ map { "newhttp://m.com/$_" } 1 .. 3 ], 'and answered, with their ids');
 is($r->json->{results}[2]{id}, 3, '  which are those of the store');
 like($r->json->{detail}, qr/\b3\b.*urlstore_max_batch/, '  the limit is named');
+is($t->get("/limits/url/$_->[0]")->{status}, $_->[1], "ids in a path: $_->[0]")
+    for [ '1,2,3,x', 413 ], [ '1,2,x', 400 ], [ '1,2,3', 200 ];
 like($t->get('/limits/metrics')->{body}, routed()
     ? qr/^urlstore_router_urls_total\{cluster="small",status="new"\} 4$/m
     : qr/^urlstore_answers_total\{zone="small",status="new"\} 4$/m,

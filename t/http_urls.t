@@ -105,6 +105,15 @@ is_deeply([ map { json($_) } split /\n/, $t->post('/url',
     qq({"id":1}\n{"id":2}\n), 'Content-Type' => 'application/x-ndjson')
     ->{body} ], [ { id => 1, url => 'http://a.com/b?x=1', status => 'ok' },
     { id => 2, url => 'https://www.b.com/', status => 'ok' } ], 'by NDJSON');
+for ([ '7,x,10' => 'x' ], [ '7,x' => 'x' ], [ '7,' => '' ], [ ',7' => '' ],
+    [ '7,,8' => '' ], [ '7,' . 9 x 33 => 9 x 33 ])
+{
+    my ($ids, $bad) = @$_;
+    like($t->get("/url/$ids")->json->{detail}, qr/^"$bad" is not an id/,
+        "the first of $ids that is none");
+}
+is($t->get('/url/0,' . 9 x 32)->{body}, "0\thttp://a.com/\n" . 9 x 32
+    . "\t-\tunknown\n", 'the longest');
 is($t->post('/url', "1\nx\n", @text)->{status}, 400, 'one that is none');
 is($t->post('/url', '[1.5]', @json)->{status}, 400, 'a fraction');
 is($t->post('/url', "1\n01\n", @text)->json->{processed}, 1, 'after the first');

@@ -19,31 +19,6 @@ us_list_is_id(us_str_t id)
 }
 
 
-us_list_fault_t
-us_list_check(us_str_t list, uint64_t max, us_str_t *bad)
-{
-    int       more;
-    uint64_t  n;
-
-    n = 0;
-
-    do {
-        more = us_list_cut(&list, bad);
-
-        if (n++ == max) {
-            return US_LIST_MANY;
-        }
-
-        if (!us_list_is_id(*bad)) {
-            return US_LIST_BAD;
-        }
-
-    } while (more);
-
-    return US_LIST_OK;
-}
-
-
 int
 us_list_cut(us_str_t *list, us_str_t *id)
 {

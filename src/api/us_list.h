@@ -40,17 +40,6 @@ typedef struct {
 /* whether it is an id of at most US_LIST_DIGITS digits, given or not */
 int us_list_is_id(us_str_t id);
 
-
-typedef enum {
-    US_LIST_OK = 0,
-    US_LIST_MANY,                     /* more than max */
-    US_LIST_BAD                       /* *bad is no id */
-} us_list_fault_t;
-
-
-/* of "7,9,...": the first that is wrong */
-us_list_fault_t us_list_check(us_str_t list, uint64_t max, us_str_t *bad);
-
 /* cuts off the first id, and the comma after it; 1: there was one */
 int us_list_cut(us_str_t *list, us_str_t *id);
 

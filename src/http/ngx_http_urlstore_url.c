@@ -433,92 +433,45 @@ ngx_http_urlstore_url_handler(ngx_http_urlstore_ctx_t *ctx)
 }
 
 
-static ngx_http_urlstore_ids_t *
-ngx_http_urlstore_ids_create(ngx_http_urlstore_ctx_t *ctx,
-    ngx_http_urlstore_handler_pt answer)
-{
-    ngx_http_request_t       *r;
-    ngx_http_urlstore_ids_t  *ids;
-
-    r = ctx->r;
-
-    ids = ngx_pcalloc(r->pool, sizeof(ngx_http_urlstore_ids_t));
-
-    if (ids == NULL
-        || ngx_http_urlstore_out_init(&ctx->out, r->pool, 1024) != NGX_OK
-        || ngx_http_urlstore_out_init(&ids->ids, r->pool, 1024) != NGX_OK)
-    {
-        return NULL;
-    }
-
-    ids->answer = answer;
-    ids->list.times = ngx_http_urlstore_flag(r, "times");
-    ctx->data = ids;
-
-    return ids;
-}
-
-
-/* GET /url/7,9 */
+/* one more of the list; else a status, with a fault */
 
 static ngx_int_t
-ngx_http_urlstore_ids_get(ngx_http_urlstore_ctx_t *ctx,
-    ngx_http_urlstore_handler_pt answer)
+ngx_http_urlstore_ids_add(ngx_http_urlstore_ctx_t *ctx, us_input_kind_t kind,
+    us_str_t id)
 {
-    us_str_t                       bad;
-    ngx_buf_t                     *b;
-    ngx_http_request_t            *r;
     ngx_http_urlstore_ids_t       *ids;
+    ngx_http_urlstore_out_t       *list;
     ngx_http_urlstore_loc_conf_t  *ulcf;
 
-    r = ctx->r;
+    ulcf = ngx_http_get_module_loc_conf(ctx->r, ngx_http_urlstore_module);
+    ids = ctx->data;
+    list = &ids->ids;
 
-    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
+    if (ids->n == ulcf->max_batch) {
+        return ngx_http_urlstore_fault(ctx, NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
+                                       NGX_HTTP_URLSTORE_TOO_MANY,
+                                       ulcf->max_batch);
+    }
 
-    switch (us_list_check(ngx_http_urlstore_str(&ctx->tail), ulcf->max_batch,
-                          &bad))
+    if ((kind != US_INPUT_URL && kind != US_INPUT_NUMBER)
+        || !us_list_is_id(id))
     {
-
-    case US_LIST_OK:
-        break;
-
-    case US_LIST_MANY:
-        return ngx_http_urlstore_problem(ctx, NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
-                                         NULL, NGX_HTTP_URLSTORE_TOO_MANY,
-                                         ulcf->max_batch);
-
-    default: /* US_LIST_BAD */
-        return ngx_http_urlstore_problem(ctx, NGX_HTTP_BAD_REQUEST, NULL,
-                                         NGX_HTTP_URLSTORE_NO_ID,
-                                         ngx_min(bad.len,
-                                                 NGX_HTTP_URLSTORE_SHOWN),
-                                         bad.data);
+        return ngx_http_urlstore_fault(ctx, NGX_HTTP_BAD_REQUEST,
+                                       NGX_HTTP_URLSTORE_NO_ID,
+                                       ngx_min(id.len, NGX_HTTP_URLSTORE_SHOWN),
+                                       id.data);
     }
 
-    ids = ngx_http_urlstore_ids_create(ctx, answer);
-    if (ids == NULL) {
+    if (ngx_http_urlstore_out_room(list, id.len + 1) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    ngx_http_urlstore_accept(ctx, US_FORMAT_TEXT);
+    list->pos = ngx_cpymem(list->pos, id.data, id.len);
+    *list->pos++ = ',';
 
-    /* the path is the list, where it is */
+    ids->n++;
 
-    b = ngx_calloc_buf(r->pool);
-    ids->at = ngx_alloc_chain_link(r->pool);
-
-    if (b == NULL || ids->at == NULL) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    b->pos = ctx->tail.data;
-    b->last = b->pos + ctx->tail.len;
-    b->memory = 1;
-
-    ids->at->buf = b;
-    ids->at->next = NULL;
-
-    return ids->answer(ctx);
+    return NGX_OK;
 }
 
 
@@ -527,46 +480,21 @@ ngx_http_urlstore_ids_get(ngx_http_urlstore_ctx_t *ctx,
 static ngx_int_t
 ngx_http_urlstore_ids_run(ngx_http_urlstore_ctx_t *ctx)
 {
-    ngx_int_t                      rc;
-    us_input_item_t                in;
-    ngx_http_urlstore_ids_t       *ids;
-    ngx_http_urlstore_out_t       *list;
-    ngx_http_urlstore_loc_conf_t  *ulcf;
-    u_char                         members[64];
+    ngx_int_t                 rc;
+    us_input_item_t           in;
+    ngx_http_urlstore_ids_t  *ids;
+    u_char                    members[64];
 
-    ulcf = ngx_http_get_module_loc_conf(ctx->r, ngx_http_urlstore_module);
     ids = ctx->data;
-    list = &ids->ids;
 
-    while ((rc = ngx_http_urlstore_body_item(ctx, &in)) == NGX_OK) {
+    do {
+        rc = ngx_http_urlstore_body_item(ctx, &in);
 
-        if (ids->n == ulcf->max_batch) {
-            rc = ngx_http_urlstore_fault(ctx, NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
-                                         NGX_HTTP_URLSTORE_TOO_MANY,
-                                         ulcf->max_batch);
-            break;
+        if (rc == NGX_OK) {
+            rc = ngx_http_urlstore_ids_add(ctx, in.kind, in.text);
         }
 
-        if ((in.kind != US_INPUT_URL && in.kind != US_INPUT_NUMBER)
-            || !us_list_is_id(in.text))
-        {
-            rc = ngx_http_urlstore_fault(ctx, NGX_HTTP_BAD_REQUEST,
-                                         NGX_HTTP_URLSTORE_NO_ID,
-                                         ngx_min(in.text.len,
-                                                 NGX_HTTP_URLSTORE_SHOWN),
-                                         in.text.data);
-            break;
-        }
-
-        if (ngx_http_urlstore_out_room(list, in.text.len + 1) != NGX_OK) {
-            return NGX_HTTP_INTERNAL_SERVER_ERROR;
-        }
-
-        list->pos = ngx_cpymem(list->pos, in.text.data, in.text.len);
-        *list->pos++ = ',';
-
-        ids->n++;
-    }
+    } while (rc == NGX_OK);
 
     if (rc == NGX_AGAIN) {
         return NGX_AGAIN;
@@ -585,7 +513,7 @@ ngx_http_urlstore_ids_run(ngx_http_urlstore_ctx_t *ctx)
 
     ngx_http_urlstore_accept(ctx, us_media_reply(ctx->input->format));
 
-    ids->at = ngx_http_urlstore_out_take(list, 0);
+    ids->at = ngx_http_urlstore_out_take(&ids->ids, 0);
 
     return ids->answer(ctx);
 }
@@ -597,9 +525,12 @@ ngx_int_t
 ngx_http_urlstore_ids(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_handler_pt answer)
 {
-    ngx_int_t   rc;
-    ngx_str_t   value;
-    ngx_uint_t  times, erases;
+    int                       more;
+    us_str_t                  list, id;
+    ngx_int_t                 rc;
+    ngx_str_t                 value;
+    ngx_uint_t                times, erases, posts;
+    ngx_http_urlstore_ids_t  *ids;
 
     rc = ngx_http_urlstore_times(ctx, &times);
 
@@ -618,14 +549,53 @@ ngx_http_urlstore_ids(ngx_http_urlstore_ctx_t *ctx,
                                      "\"erase\"");
     }
 
-    if (ctx->r->method == NGX_HTTP_POST) {
-        return ngx_http_urlstore_ids_create(ctx, answer)
-               ? ngx_http_urlstore_body(ctx, NGX_HTTP_URLSTORE_ONLY_IDS,
-                                        ngx_http_urlstore_ids_run)
-               : NGX_HTTP_INTERNAL_SERVER_ERROR;
+    posts = (ctx->r->method == NGX_HTTP_POST);
+    list = ngx_http_urlstore_str(&ctx->tail);
+
+    if (!posts && (ctx->r->method == NGX_HTTP_DELETE
+                   || ngx_strlchr(ctx->tail.data, ctx->tail.data + list.len,
+                                  ',')
+                      == NULL))
+    {
+        return NGX_DECLINED;
     }
 
-    return ctx->r->method != NGX_HTTP_DELETE
-           && ngx_strlchr(ctx->tail.data, ctx->tail.data + ctx->tail.len, ',')
-           ? ngx_http_urlstore_ids_get(ctx, answer) : NGX_DECLINED;
+    ids = ngx_pcalloc(ctx->r->pool, sizeof(ngx_http_urlstore_ids_t));
+
+    if (ids == NULL
+        || ngx_http_urlstore_out_init(&ctx->out, ctx->r->pool, 1024) != NGX_OK
+        || ngx_http_urlstore_out_init(&ids->ids, ctx->r->pool, 1024) != NGX_OK)
+    {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    ids->answer = answer;
+    ids->list.times = times;
+    ctx->data = ids;
+
+    if (posts) {
+        return ngx_http_urlstore_body(ctx, NGX_HTTP_URLSTORE_ONLY_IDS,
+                                      ngx_http_urlstore_ids_run);
+    }
+
+    /* GET /url/7,9 */
+
+    do {
+        more = us_list_cut(&list, &id);
+        rc = ngx_http_urlstore_ids_add(ctx, US_INPUT_URL, id);
+
+        if (rc != NGX_OK) {
+            return ctx->fault.len
+                   ? ngx_http_urlstore_problem(ctx, rc, NULL, "%V",
+                                               &ctx->fault)
+                   : rc;
+        }
+
+    } while (more);
+
+    ngx_http_urlstore_accept(ctx, US_FORMAT_TEXT);
+
+    ids->at = ngx_http_urlstore_out_take(&ids->ids, 0);
+
+    return ids->answer(ctx);
 }

@@ -307,51 +307,12 @@ selects(void **state)
 }
 
 
-static void
-check_is(const char *text, uint64_t max, us_list_fault_t fault, const char *at)
-{
-    us_str_t   ids, bad;
-    uint8_t   *p;
-
-    /* of its own: a byte past the end would be seen */
-
-    ids.len = strlen(text);
-    p = malloc(ids.len);
-    ids.data = memcpy(p, text, ids.len);
-
-    assert_int_equal(us_list_check(ids, max, &bad), fault);
-
-    if (fault == US_LIST_BAD) {
-        assert_int_equal(bad.len, strlen(at));
-        assert_memory_equal(bad.data, at, bad.len);
-    }
-
-    free(p);
-}
-
-
-/* a list in a path: the first fault of its ids, in their order, decides */
+/* lists, in a path or a body */
 
 static void
 checks(void **state)
 {
     us_str_t  ids, id;
-
-    check_is("7", 1, US_LIST_OK, NULL);
-    check_is("7,9,10", 3, US_LIST_OK, NULL);
-    check_is("7,9,10", 2, US_LIST_MANY, NULL);
-    check_is("7", 0, US_LIST_MANY, NULL);
-    check_is("7,x,10", 3, US_LIST_BAD, "x");
-    check_is("7,x,10", 1, US_LIST_MANY, NULL);
-    check_is("7,x", 2, US_LIST_BAD, "x");
-    check_is("7,", 9, US_LIST_BAD, "");
-    check_is(",7", 9, US_LIST_BAD, "");
-    check_is("", 9, US_LIST_BAD, "");
-    check_is("7,,8", 9, US_LIST_BAD, "");
-    check_is("07", 9, US_LIST_BAD, "07");
-    check_is("99999999999999999999999999999999", 1, US_LIST_OK, NULL);
-    check_is("999999999999999999999999999999999", 1, US_LIST_BAD,
-             "999999999999999999999999999999999");
 
     /* the comma after the last one is of a body's list */
 
