@@ -457,12 +457,7 @@ ngx_http_urlstore_route_check(ngx_conf_t *cf)
             return NGX_ERROR;
         }
 
-        if (ngx_http_urlstore_cluster_nodes(
-                ngx_http_conf_get_module_main_conf(cf,
-                                                   ngx_http_upstream_module),
-                map, err)
-            != NGX_OK)
-        {
+        if (ngx_http_urlstore_cluster_nodes(cf, map, err) != NGX_OK) {
             ngx_log_error(NGX_LOG_EMERG, cf->log, 0,
                           "urlstore_cluster \"%V\": %s", &cp[i]->name, err);
             return NGX_ERROR;

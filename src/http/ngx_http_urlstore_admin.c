@@ -644,11 +644,7 @@ ngx_http_urlstore_admin_adopt(ngx_http_urlstore_post_t *a, char *err)
                                               a->ctx->r->connection->log);
 
         if ((map && us_map_follows(map, a->map, err, NGX_MAX_ERROR_STR) != 0)
-            || ngx_http_urlstore_cluster_nodes(
-                   ngx_http_cycle_get_module_main_conf(ngx_cycle,
-                                                   ngx_http_upstream_module),
-                   a->map, err)
-               != NGX_OK)
+            || ngx_http_urlstore_cluster_nodes(NULL, a->map, err) != NGX_OK)
         {
             return NGX_DECLINED;
         }

@@ -153,11 +153,7 @@ ngx_http_urlstore_cluster_load(ngx_http_urlstore_cluster_t *cluster, char *err)
          && us_map_follows(cluster->map->map, map, err, NGX_MAX_ERROR_STR)
             != 0)
         || (cluster->zone
-            && ngx_http_urlstore_cluster_nodes(
-                   ngx_http_cycle_get_module_main_conf(ngx_cycle,
-                                                   ngx_http_upstream_module),
-                   map, err)
-               != NGX_OK))
+            && ngx_http_urlstore_cluster_nodes(NULL, map, err) != NGX_OK))
     {
         us_map_free(map);
         return NGX_DECLINED;
@@ -336,10 +332,14 @@ ngx_http_urlstore_cluster_node(ngx_http_upstream_main_conf_t *umcf,
 
 
 ngx_int_t
-ngx_http_urlstore_cluster_nodes(ngx_http_upstream_main_conf_t *umcf,
-    const us_map_t *map, char *err)
+ngx_http_urlstore_cluster_nodes(ngx_conf_t *cf, const us_map_t *map, char *err)
 {
-    ngx_uint_t  i, k;
+    ngx_uint_t                      i, k;
+    ngx_http_upstream_main_conf_t  *umcf;
+
+    umcf = cf ? ngx_http_conf_get_module_main_conf(cf, ngx_http_upstream_module)
+              : ngx_http_cycle_get_module_main_conf(ngx_cycle,
+                                                    ngx_http_upstream_module);
 
     for (i = 0; i < map->nshards; i++) {
         for (k = 0; k < map->shards[i].nnodes; k++) {

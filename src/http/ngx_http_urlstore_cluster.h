@@ -77,10 +77,10 @@ const us_map_t *ngx_http_urlstore_cluster_hold(
 /*
  * Whether each node of the map is an upstream of one address, so that a call
  * goes where it should: NGX_OK, or NGX_DECLINED with err (NGX_MAX_ERROR_STR
- * bytes).
+ * bytes).  cf: what is being read, or NULL.
  */
-ngx_int_t ngx_http_urlstore_cluster_nodes(ngx_http_upstream_main_conf_t *umcf,
-    const us_map_t *map, char *err);
+ngx_int_t ngx_http_urlstore_cluster_nodes(ngx_conf_t *cf, const us_map_t *map,
+    char *err);
 
 
 /* of a worker: adopts the map of the file, when the store is ready */

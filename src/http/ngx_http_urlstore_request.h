@@ -545,7 +545,8 @@ ngx_int_t ngx_http_urlstore_ids(ngx_http_urlstore_ctx_t *ctx,
 ngx_int_t ngx_http_urlstore_ids_reply(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_find_pt find);
 
-/* the replies: 404 to the id of the path; 410 to ctx->id */
+/* the replies: 400 and 404 to the id of the path; 410 to ctx->id */
+ngx_int_t ngx_http_urlstore_url_bad(ngx_http_urlstore_ctx_t *ctx);
 ngx_int_t ngx_http_urlstore_url_missing(ngx_http_urlstore_ctx_t *ctx);
 ngx_int_t ngx_http_urlstore_url_gone(ngx_http_urlstore_ctx_t *ctx);
 

@@ -123,6 +123,16 @@ ngx_http_urlstore_url_found(ngx_http_urlstore_ctx_t *ctx, uint64_t id)
 
 
 ngx_int_t
+ngx_http_urlstore_url_bad(ngx_http_urlstore_ctx_t *ctx)
+{
+    return ngx_http_urlstore_bad(ctx, NGX_HTTP_URLSTORE_NO_ID,
+                                 ngx_min(ctx->tail.len,
+                                         NGX_HTTP_URLSTORE_SHOWN),
+                                 ctx->tail.data);
+}
+
+
+ngx_int_t
 ngx_http_urlstore_url_missing(ngx_http_urlstore_ctx_t *ctx)
 {
     return ngx_http_urlstore_problem(ctx, NGX_HTTP_NOT_FOUND, NULL,
@@ -399,11 +409,7 @@ ngx_http_urlstore_url_handler(ngx_http_urlstore_ctx_t *ctx)
                                        ngx_http_urlstore_str(&ctx->tail), &id);
 
     if (known == US_ID_BAD) {
-        return ngx_http_urlstore_problem(ctx, NGX_HTTP_BAD_REQUEST, NULL,
-                                         NGX_HTTP_URLSTORE_NO_ID,
-                                         ngx_min(ctx->tail.len,
-                                                 NGX_HTTP_URLSTORE_SHOWN),
-                                         ctx->tail.data);
+        return ngx_http_urlstore_url_bad(ctx);
     }
 
     if (known == US_ID_MOVED) {

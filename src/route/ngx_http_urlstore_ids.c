@@ -33,10 +33,6 @@
 #include "../us_text.h"
 
 
-/* bytes of a client's id that a problem shows */
-#define NGX_HTTP_URLSTORE_SHOWN    40
-
-
 /* of a list: the answer to an id, and its URL */
 
 static us_answer_t
@@ -197,11 +193,7 @@ ngx_http_urlstore_route_url(ngx_http_urlstore_ctx_t *ctx)
     known = us_id_parse(ngx_http_urlstore_str(&ctx->tail), &id);
 
     if (known == US_ID_BAD) {
-        return ngx_http_urlstore_problem(ctx, NGX_HTTP_BAD_REQUEST, NULL,
-                                         NGX_HTTP_URLSTORE_NO_ID,
-                                         ngx_min(ctx->tail.len,
-                                                 NGX_HTTP_URLSTORE_SHOWN),
-                                         ctx->tail.data);
+        return ngx_http_urlstore_url_bad(ctx);
     }
 
     if (known == US_ID_NEVER || id >> US_SHARD_SHIFT >= US_SHARDS) {
@@ -356,56 +348,20 @@ ngx_http_urlstore_site_member(us_str_t text, const char *name, uint64_t *n)
 }
 
 
-/* 0: one of the shards does not count, or does not answer */
-
-static ngx_uint_t
-ngx_http_urlstore_site_counts(ngx_http_urlstore_fan_t *fan, uint64_t *urls,
-    uint64_t *last)
-{
-    uint64_t                   n;
-    ngx_uint_t                 i;
-    ngx_http_urlstore_call_t  *call;
-
-    *urls = 0;
-
-    for (i = fan->n; i; i--) {
-        call = &fan->calls[i - 1];
-
-        if (call->status == NGX_HTTP_NOT_FOUND) {
-            continue;
-        }
-
-        if (call->status != NGX_HTTP_OK
-            || ngx_http_urlstore_site_member(call->text, ",\"urls\":", &n)
-               == NULL)
-        {
-            return 0;
-        }
-
-        *urls += n;
-
-        /* the youngest that has the site has its last id */
-
-        if (ngx_http_urlstore_site_member(call->text, ",\"last\":", last)
-            == NULL)
-        {
-            return 0;
-        }
-    }
-
-    return 1;
-}
-
-
-/* what the oldest answers, with the numbers of all */
+/*
+ * What the oldest answers, with the numbers of all, unless one of the shards
+ * does not count, or does not answer.
+ */
 
 static ngx_int_t
 ngx_http_urlstore_site_reply(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_fan_t *fan, ngx_uint_t oldest)
 {
-    u_char   *end;
-    us_str_t  text;
-    uint64_t  n, urls, last;
+    u_char                    *end;
+    us_str_t                   text;
+    uint64_t                   n, urls, last;
+    ngx_uint_t                 i, counts;
+    ngx_http_urlstore_call_t  *call;
 
     text = fan->calls[oldest].text;
 
@@ -419,22 +375,39 @@ ngx_http_urlstore_site_reply(ngx_http_urlstore_ctx_t *ctx,
 
     end = ngx_http_urlstore_site_member(text, ",\"urls\":", &n);
 
-    if (end) {
-        text.len = end - text.data;
+    if (end == NULL) {
+        ctx->out.pos = us_put_str(ctx->out.pos, text);
+        return ngx_http_urlstore_send(ctx);
     }
 
+    urls = 0;
+    last = 0;
+    counts = 1;
+
+    /* the youngest that has the site has its last id */
+
+    for (i = fan->n; i && counts; i--) {
+        call = &fan->calls[i - 1];
+
+        if (call->status != NGX_HTTP_NOT_FOUND) {
+            counts = call->status == NGX_HTTP_OK
+                     && ngx_http_urlstore_site_member(call->text, ",\"urls\":",
+                                                      &n)
+                     && ngx_http_urlstore_site_member(call->text, ",\"last\":",
+                                                      &last);
+            urls += n;
+        }
+    }
+
+    text.len = end - text.data;
     ctx->out.pos = us_put_str(ctx->out.pos, text);
 
-    if (end) {
-
-        if (ngx_http_urlstore_site_counts(fan, &urls, &last)) {
-            ctx->out.pos = us_json_printf(ctx->out.pos,
-                                          ",\"urls\":%u,\"last\":%u", urls,
-                                          last);
-        }
-
-        ctx->out.pos = us_put(ctx->out.pos, "}\n");
+    if (counts) {
+        ctx->out.pos = us_json_printf(ctx->out.pos, ",\"urls\":%u,\"last\":%u",
+                                      urls, last);
     }
+
+    ctx->out.pos = us_put(ctx->out.pos, "}\n");
 
     return ngx_http_urlstore_send(ctx);
 }

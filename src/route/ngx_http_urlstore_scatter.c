@@ -175,40 +175,6 @@ ngx_http_urlstore_scatter_answer(us_scatter_item_t *item)
 }
 
 
-/* what a shard refuses and the router does not, by the word in its answer */
-
-static void
-ngx_http_urlstore_scatter_refused(us_refusal_t *refusal, us_str_t text)
-{
-    size_t        len;
-    us_verdict_t  v;
-    u_char        word[US_REFUSAL_WORD];
-
-    ngx_memzero(refusal, sizeof(us_refusal_t));
-
-    refusal->kind = US_INPUT_URL;
-
-    for (v = US_URL_SCHEME; v <= US_URL_BUDGET; v++) {
-        refusal->verdict = v;
-        len = us_refusal_word(word, refusal) - word;
-
-        if (v != US_URL_RULE && len == text.len
-            && ngx_memcmp(word, text.data, len) == 0)
-        {
-            return;
-        }
-    }
-
-    refusal->verdict = US_URL_RULE;
-    refusal->rule = text;
-
-    if (text.len > 5 && ngx_memcmp(text.data, "rule:", 5) == 0) {
-        refusal->rule.data += 5;
-        refusal->rule.len -= 5;
-    }
-}
-
-
 /* of the items in their order; word: room for a reason */
 
 static void
@@ -282,41 +248,68 @@ ngx_http_urlstore_scatter_record(ngx_http_urlstore_batch_t *batch,
 }
 
 
-/* the first item, which may be the only one, has a record */
+/*
+ * The first item, which may be the only one, has a record, and its refusal:
+ * what a shard refuses and the router does not is known by the word in its
+ * answer.
+ */
 
 static ngx_int_t
 ngx_http_urlstore_scatter_first(ngx_http_urlstore_batch_t *batch)
 {
-    us_str_t                   text, ref;
-    us_scatter_t              *s;
-    us_answer_record_t         rec;
-    ngx_http_urlstore_note_t  *note;
-    u_char                     word[NGX_HTTP_URLSTORE_WORD];
+    size_t                        len;
+    us_str_t                      text, ref;
+    us_refusal_t                 *refusal;
+    us_verdict_t                  v;
+    us_answer_record_t            rec;
+    ngx_http_urlstore_note_t     *note;
     ngx_http_urlstore_scatter_t  *sc;
+    u_char                        word[NGX_HTTP_URLSTORE_WORD];
+    u_char                        why[US_REFUSAL_WORD];
 
     sc = batch->own;
-
-    s = sc->s;
     note = sc->notes.elts;
+    refusal = &batch->refusal;
 
-    if (s->n == 0) {
+    if (sc->s->n == 0) {
         return NGX_OK;
     }
 
     sc->noted = 0;
     ngx_http_urlstore_scatter_record(batch, 0, &rec, &text, &ref, word);
 
-    if (s->items[0].stage == US_STAGE_LOCAL) {
-        batch->refusal = note[0].refusal;
+    if (sc->s->items[0].stage == US_STAGE_LOCAL) {
+        *refusal = note[0].refusal;
+        return ngx_http_urlstore_answer_put(batch, &rec, text, ref);
+    }
 
-    } else if (rec.answer == US_ANSWER_INVALID
-               || rec.answer == US_ANSWER_REJECTED)
-    {
-        ngx_http_urlstore_scatter_refused(&batch->refusal, text);
+    ngx_memzero(refusal, sizeof(us_refusal_t));
 
-    } else {
-        ngx_memzero(&batch->refusal, sizeof(us_refusal_t));
-        batch->refusal.erased = (rec.answer == US_ANSWER_REFUSED);
+    refusal->erased = (rec.answer == US_ANSWER_REFUSED);
+
+    if (rec.answer == US_ANSWER_INVALID || rec.answer == US_ANSWER_REJECTED) {
+        refusal->kind = US_INPUT_URL;
+        refusal->rule = text;
+
+        if (text.len > 5 && ngx_memcmp(text.data, "rule:", 5) == 0) {
+            refusal->rule.data += 5;
+            refusal->rule.len -= 5;
+        }
+
+        for (v = US_URL_SCHEME; v <= US_URL_BUDGET; v++) {
+            refusal->verdict = v;
+            len = us_refusal_word(why, refusal) - why;
+
+            if (v != US_URL_RULE && len == text.len
+                && ngx_memcmp(why, text.data, len) == 0)
+            {
+                break;
+            }
+        }
+
+        if (v > US_URL_BUDGET) {
+            refusal->verdict = US_URL_RULE;
+        }
     }
 
     return ngx_http_urlstore_answer_put(batch, &rec, text, ref);
