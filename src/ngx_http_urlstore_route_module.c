@@ -147,20 +147,12 @@ static void
 ngx_http_urlstore_route_norm(ngx_http_urlstore_zone_t *zone,
     const us_map_t *map)
 {
-    int            profile;
-    size_t         i;
-    us_str_t       name;
-    const u_char  *p;
+    int               profile;
+    us_str_t          name, www;
+    const u_char     *p, *last;
+    ngx_conf_enum_t  *word;
 
-    static const struct {
-        us_str_t   end;
-        us_www_t   www;
-    } www[] = {
-        { us_string(" www=first"), US_WWW_FIRST },
-        { us_string(" www=keep"), US_WWW_KEEP },
-        { us_string(" www=strip"), US_WWW_STRIP }
-    };
-
+    last = map->norm.data + map->norm.len;
     p = memchr(map->norm.data, '/', map->norm.len);
 
     if (p == NULL) {
@@ -176,13 +168,18 @@ ngx_http_urlstore_route_norm(ngx_http_urlstore_zone_t *zone,
         zone->profile = profile;
     }
 
-    for (i = 0; i < sizeof(www) / sizeof(www[0]); i++) {
-        if (map->norm.len >= www[i].end.len
-            && ngx_memcmp(map->norm.data + map->norm.len - www[i].end.len,
-                          www[i].end.data, www[i].end.len)
-               == 0)
-        {
-            zone->www = www[i].www;
+    p = memmem(p, last - p, " www=", 5);
+
+    if (p == NULL) {
+        return;
+    }
+
+    www.data = p + 5;
+    www.len = last - www.data;
+
+    for (word = ngx_http_urlstore_www; word->name.len; word++) {
+        if (us_str_compare(www, ngx_http_urlstore_str(&word->name)) == 0) {
+            zone->www = word->value;
         }
     }
 }

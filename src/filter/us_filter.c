@@ -85,19 +85,6 @@ us_filter_blocks(const us_filter_t *f)
 }
 
 
-/* the finalizer of SplitMix64: another 64 bits from the same hash */
-
-static inline uint64_t
-us_filter_mix(uint64_t x)
-{
-    x += 0x9e3779b97f4a7c15;
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
-    x = (x ^ x >> 27) * 0x94d049bb133111eb;
-
-    return x ^ x >> 31;
-}
-
-
 /* the bits of a URL, by word of its block */
 
 static inline void
@@ -112,7 +99,13 @@ us_filter_bits(uint64_t h, unsigned hashes, us_filter_block_t *bits)
     for (i = 0; i < hashes; i++) {
 
         if (i % 7 == 0) {
-            h = us_filter_mix(h);
+
+            /* the finalizer of SplitMix64: another 64 bits from the same h */
+
+            h += 0x9e3779b97f4a7c15;
+            h = (h ^ h >> 30) * 0xbf58476d1ce4e5b9;
+            h = (h ^ h >> 27) * 0x94d049bb133111eb;
+            h ^= h >> 31;
             x = h;
         }
 

@@ -21,39 +21,6 @@ typedef uint8_t *(*ngx_http_urlstore_piece_pt)(uint8_t *p,
     const us_figures_t *f, unsigned n);
 
 
-static ngx_int_t
-ngx_http_urlstore_stats(ngx_http_urlstore_ctx_t *ctx, us_figures_t *f,
-    ngx_http_urlstore_piece_pt piece)
-{
-    u_char                   *p;
-    ngx_uint_t                n;
-    ngx_http_urlstore_out_t  *out;
-
-    out = &ctx->out;
-
-    if (ngx_http_urlstore_out_init(out, ctx->r->pool, 2 * US_FIGURES_PIECE)
-        != NGX_OK)
-    {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    for (n = 0; /* void */ ; n++) {
-
-        if (ngx_http_urlstore_out_room(out, US_FIGURES_PIECE) != NGX_OK) {
-            return NGX_HTTP_INTERNAL_SERVER_ERROR;
-        }
-
-        p = piece(out->pos, f, n);
-
-        if (p == NULL) {
-            return ngx_http_urlstore_send(ctx);
-        }
-
-        out->pos = p;
-    }
-}
-
-
 /* whether new URLs are refused for lack of room */
 
 ngx_uint_t
@@ -87,55 +54,38 @@ ngx_http_urlstore_is_ready(ngx_http_urlstore_zone_t *zone)
 }
 
 
-static void
-ngx_http_urlstore_stats_look(ngx_http_urlstore_ctx_t *ctx, us_figures_t *f)
+static ngx_int_t
+ngx_http_urlstore_stats(ngx_http_urlstore_ctx_t *ctx,
+    ngx_http_urlstore_piece_pt piece)
 {
-    ngx_http_urlstore_zone_t  *zone;
-
-    zone = ctx->zone;
-
-    ngx_memzero(f, sizeof(us_figures_t));
-
-    f->zone = ngx_http_urlstore_str(&zone->name);
-    f->conf = &zone->conf;
-    f->state = us_life_state(&zone->life);
-
-    us_tally_sums(zone->sh->tallies, f->n);
-
-    zone->kind->figures(zone, f);
-
-    f->uptime = ngx_time() - zone->sh->started;
-
-    f->epoch = zone->conf.epoch;
-    f->uuid = us_life_admits(&zone->life, US_WANTS_BY_ID)
-              ? zone->conf.uuid : NULL;
-    f->ready = ngx_http_urlstore_is_ready(zone);
-    f->writable = ngx_http_urlstore_accepts(zone);
-}
-
-
-ngx_int_t
-ngx_http_urlstore_stats_handler(ngx_http_urlstore_ctx_t *ctx)
-{
-    us_figures_t  f;
-
-    ngx_http_urlstore_stats_look(ctx, &f);
-    ngx_http_urlstore_type(ctx, US_FORMAT_JSON);
-
-    return ngx_http_urlstore_stats(ctx, &f, us_figures_stats);
-}
-
-
-ngx_int_t
-ngx_http_urlstore_metrics_handler(ngx_http_urlstore_ctx_t *ctx)
-{
+    u_char                         *p;
     ngx_str_t                      *name;
     ngx_uint_t                      i;
     us_figures_t                    f;
+    ngx_http_urlstore_out_t        *out;
+    ngx_http_urlstore_zone_t       *zone;
     ngx_http_urlstore_main_conf_t  *umcf;
 
-    ngx_http_urlstore_stats_look(ctx, &f);
-    ngx_str_set(&ctx->type, "text/plain; version=0.0.4; charset=utf-8");
+    out = &ctx->out;
+    zone = ctx->zone;
+
+    ngx_memzero(&f, sizeof(us_figures_t));
+
+    f.zone = ngx_http_urlstore_str(&zone->name);
+    f.conf = &zone->conf;
+    f.state = us_life_state(&zone->life);
+
+    us_tally_sums(zone->sh->tallies, f.n);
+
+    zone->kind->figures(zone, &f);
+
+    f.uptime = ngx_time() - zone->sh->started;
+
+    f.epoch = zone->conf.epoch;
+    f.uuid = us_life_admits(&zone->life, US_WANTS_BY_ID)
+             ? zone->conf.uuid : NULL;
+    f.ready = ngx_http_urlstore_is_ready(zone);
+    f.writable = ngx_http_urlstore_accepts(zone);
 
     umcf = ngx_http_get_module_main_conf(ctx->r, ngx_http_urlstore_module);
 
@@ -147,7 +97,44 @@ ngx_http_urlstore_metrics_handler(ngx_http_urlstore_ctx_t *ctx)
         f.endpoints[i] = name->len ? (char *) name->data : "page";
     }
 
-    return ngx_http_urlstore_stats(ctx, &f, us_figures_metrics);
+    if (ngx_http_urlstore_out_init(out, ctx->r->pool, 2 * US_FIGURES_PIECE)
+        != NGX_OK)
+    {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    for (i = 0; /* void */ ; i++) {
+
+        if (ngx_http_urlstore_out_room(out, US_FIGURES_PIECE) != NGX_OK) {
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
+
+        p = piece(out->pos, &f, i);
+
+        if (p == NULL) {
+            return ngx_http_urlstore_send(ctx);
+        }
+
+        out->pos = p;
+    }
+}
+
+
+ngx_int_t
+ngx_http_urlstore_stats_handler(ngx_http_urlstore_ctx_t *ctx)
+{
+    ngx_http_urlstore_type(ctx, US_FORMAT_JSON);
+
+    return ngx_http_urlstore_stats(ctx, us_figures_stats);
+}
+
+
+ngx_int_t
+ngx_http_urlstore_metrics_handler(ngx_http_urlstore_ctx_t *ctx)
+{
+    ngx_str_set(&ctx->type, "text/plain; version=0.0.4; charset=utf-8");
+
+    return ngx_http_urlstore_stats(ctx, us_figures_metrics);
 }
 
 

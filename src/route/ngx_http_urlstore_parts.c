@@ -62,28 +62,24 @@ ngx_http_urlstore_parts_add(ngx_array_t *parts, uint32_t shard, uint64_t number)
         }
     }
 
-    part = ngx_array_push(parts);
-    if (part == NULL) {
+    if (ngx_array_push(parts) == NULL) {
         return NGX_ERROR;
     }
 
-    part->shard = shard;
-    part->number = number;
+    part = parts->elts;
+
+    for (i = parts->nelts - 1;
+         i && (part[i - 1].shard > shard
+               || (part[i - 1].shard == shard && part[i - 1].number > number));
+         i--)
+    {
+        part[i] = part[i - 1];
+    }
+
+    part[i].shard = shard;
+    part[i].number = number;
 
     return NGX_OK;
-}
-
-
-static int ngx_libc_cdecl
-ngx_http_urlstore_parts_order(const void *one, const void *two)
-{
-    const ngx_http_urlstore_part_t  *a, *b;
-
-    a = one;
-    b = two;
-
-    return a->shard != b->shard ? (a->shard < b->shard ? -1 : 1)
-                                : (a->number < b->number ? -1 : 1);
 }
 
 
@@ -96,9 +92,6 @@ ngx_http_urlstore_parts_name(ngx_pool_t *pool, ngx_array_t *parts,
     ngx_http_urlstore_part_t  *part;
 
     part = parts->elts;
-
-    ngx_qsort(part, parts->nelts, sizeof(ngx_http_urlstore_part_t),
-              ngx_http_urlstore_parts_order);
 
     p = ngx_pnalloc(pool, parts->nelts * NGX_HTTP_URLSTORE_PART + 1);
     if (p == NULL) {

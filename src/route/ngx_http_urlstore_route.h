@@ -273,7 +273,7 @@ u_char *ngx_http_urlstore_survey_lost(u_char *p, us_format_t format,
 /* a key for the shards, if the request has none */
 ngx_int_t ngx_http_urlstore_parts_key(ngx_http_urlstore_ctx_t *ctx);
 
-/* a part more, unless it is there; and the name of all, which are sorted */
+/* a part more, in order, unless it is there; and the name of all */
 ngx_int_t ngx_http_urlstore_parts_add(ngx_array_t *parts, uint32_t shard,
     uint64_t number);
 ngx_int_t ngx_http_urlstore_parts_name(ngx_pool_t *pool, ngx_array_t *parts,
