@@ -111,8 +111,12 @@ sub crawler
     return $pid if $pid;
 
     my ($end, @id, %gone) = (0);
-    my $client = $primary->client;
     my $began = time;
+
+    # ask() has to know how often a request was sent
+
+    my $client = UrlStore::Client->new('127.0.0.1', $primary->port,
+        no_retry => 1);
 
     srand $seed + $c;
     $SIG{TERM} = sub { $end = 1 };
@@ -236,8 +240,15 @@ sub backup
 
     my ($copy, $made) = map { "$dir/$_.$n" } qw(backup restored);
     my $ok = eval {
-        my ($r) = ask($primary->client, GET => '/stats');
-        my $ids = $r->json->{next_id};
+        my $ids;
+
+        # /stats is also answered while a store is loaded
+
+        wait_until(120, sub {
+            my ($r) = ask($primary->client, GET => '/stats');
+
+            defined($ids = $r->json->{next_id});
+        }) or fault("backup $n: the store is not loaded");
 
         command('backup', '--rate', '200m', "$dir/u", $copy);
         command('restore', $copy, $made);
