@@ -2,8 +2,8 @@
 /*
  * When a store learns a model, and from what.
  *
- *     records   built-in | model 0 | model 1 | model 2 | model 3 | model 4
- *               0        32 K      256 K     1 M       4 M       16 M
+ *     records   built-in | model 0 | model 1 |        | model 2 | model 3
+ *               0        32 K      256 K     1 M, 2 M 4 M       16 M
  *
  * The second line has the number of records at which each model is learnt.  A
  * model is learnt from the last records and from the tokens of the model before
@@ -14,7 +14,9 @@
  * If URLs have changed since the model before, its tokens are no help: they
  * are where the old texts were best cut, and what is new becomes runs.  The
  * newest records are then much longer than the first that this model coded.  In
- * this case the next model begins with no tokens, and has a larger sample.
+ * this case the next model begins with no tokens.  At 1 M and 2 M records, a
+ * model is learnt only in this case: else it would be hardly better than the
+ * one before, and take more memory than it saves.
  *
  * A model reaches the journal as one operation, through the ring.  Where the
  * ring is small, so is the model: with half the tokens, or a quarter, ... .  If
@@ -32,26 +34,29 @@
 
 #define US_LEARN_TEXT     (24 << 20)  /* bytes */
 
-#define US_LEARN_SAMPLE   (1 << 17)   /* records, without an earlier model */
 #define US_LEARN_WINDOW   (1 << 14)   /* records by which a change is seen */
 
-#define US_LEARN_TOKEN    20          /* bytes of a model for each; 16.6 used */
+#define US_LEARN_TOKEN    20          /* bytes of a model for each; 18.3 used */
 #define US_LEARN_LEAST    512         /* tokens */
 
 
 /* from when on, from how many, and how large; tuned with make bench-engine */
 
-static const struct {
+typedef struct {
     uint64_t  records;
     uint64_t  sample;
     unsigned  ntokens;
     unsigned  ncontexts;
-} us_learn_models[] = {
-    { 1 << 15, 1 << 15, 4096, 32 },
-    { 1 << 18, 3 << 15, US_TOKENS_MAX, 48 },
-    { 1 << 20, 1 << 17, US_TOKENS_MAX, 48 },
-    { 1 << 22, 1 << 17, US_TOKENS_MAX, 64 },
-    { 1 << 24, 1 << 17, US_TOKENS_MAX, 64 }
+    int       changed;                /* only if URLs have changed */
+} us_learn_model_t;
+
+static const us_learn_model_t  us_learn_models[] = {
+    { 1 << 15, 1 << 15, 4096, 32, 0 },
+    { 1 << 18, 9 << 14, US_TOKENS_MAX, 48, 0 },
+    { 1 << 20, 9 << 14, US_TOKENS_MAX, 48, 1 },
+    { 1 << 21, 9 << 14, US_TOKENS_MAX, 48, 1 },
+    { 1 << 22, 1 << 18, US_TOKENS_MAX, 64, 0 },
+    { 1 << 24, 1 << 18, US_TOKENS_MAX, 64, 0 }
 };
 
 #define US_LEARN_MODELS                                                      \
@@ -75,30 +80,56 @@ us_learn_tokens(const us_arena_t *a, unsigned ntokens)
 }
 
 
+/*
+ * What is learnt next, due or not, if the newest model codes the records from
+ * `first` on; NULL: nothing.
+ */
+
+static const us_learn_model_t *
+us_learn_next(const us_arena_t *a, uint64_t first)
+{
+    size_t    i;
+    uint64_t  learnt;
+
+    /* acquire: other words of the header that are read later are not older */
+
+    learnt = us_acquire(&a->head->learnt);
+    learnt = learnt > first ? learnt : first;
+
+    for (i = 0; i < US_LEARN_MODELS; i++) {
+        if (us_learn_models[i].records > learnt) {
+            return &us_learn_models[i];
+        }
+    }
+
+    return NULL;
+}
+
+
 int
 us_learn_due(const us_arena_t *a)
 {
-    uint64_t  n;
+    uint64_t                 n;
+    const us_learn_model_t  *next;
 
     /*
-     * Acquire, all three: other words of the header that are read later are
-     * not older.  The result is a hint: the trainer asks again after it has
-     * taken its role.
+     * The result is a hint: the trainer asks again after it has taken its role.
+     * So it does no harm that another model may lie there by now.
      */
 
     n = us_acquire(&a->head->models);
+    next = us_learn_next(a, n ? us_models_first(a, n - 1) : 0);
 
-    return n < US_LEARN_MODELS
-           && us_acquire(&a->head->next_id) >= us_learn_models[n].records
-           && us_learn_tokens(a, us_learn_models[n].ntokens) != 0
-           && us_acquire(&a->head->gave_up) == 0;
+    return n < US_MODELS_MAX && next
+           && us_acquire(&a->head->next_id) >= next->records
+           && us_learn_tokens(a, next->ntokens) != 0;
 }
 
 
 void
 us_learn_give_up(us_learn_t *l, us_arena_t *a)
 {
-    us_release(&a->head->gave_up, 1);
+    us_release(&a->head->learnt, UINT64_MAX);
     us_learn_free(l);
 }
 
@@ -236,10 +267,13 @@ int
 us_learn(us_learn_t *l, us_codec_t *c, const volatile int *cancel,
     us_str_t *model)
 {
+    int           changed;
     uint8_t      *text;
-    uint64_t      number, most;
+    uint64_t      number;
     us_train_t   *t;
     us_sample_t  *samples;
+
+    const us_learn_model_t  *next;
 
     number = us_acquire(&c->arena->head->models);
 
@@ -252,30 +286,37 @@ us_learn(us_learn_t *l, us_codec_t *c, const volatile int *cancel,
     us_learn_free(l);
     l->age = us_learn_age(c->arena);
 
-    text = NULL;
-    samples = NULL;
+    us_record_refresh(c);
+    next = us_learn_next(c->arena, c->models.n
+                                   ? c->models.first[c->models.n - 1] : 0);
+    changed = c->models.n && us_learn_changed(c);
+
+    if (next == NULL || (next->changed && !changed)) {
+
+        /* release: who reads it knows the models that were there before */
+
+        if (next) {
+            us_release(&c->arena->head->learnt, next->records);
+        }
+
+        return 0;
+    }
 
     t = calloc(1, sizeof(us_train_t));
     if (t == NULL) {
         return 0;
     }
 
-    most = us_learn_models[number].sample;
-    us_record_refresh(c);
+    text = NULL;
+    samples = NULL;
 
-    if (c->models.n) {
-        if (us_learn_changed(c)) {
-            most = US_LEARN_SAMPLE;
-
-        } else {
-            t->base = c->models.tables[c->models.n - 1].model;
-        }
+    if (c->models.n && !changed) {
+        t->base = c->models.tables[c->models.n - 1].model;
     }
 
-    if (us_learn_sample(t, c, cancel, most, &text, &samples) == 0) {
-        t->ntokens = us_learn_tokens(c->arena,
-                                     us_learn_models[number].ntokens);
-        t->ncontexts = us_learn_models[number].ncontexts;
+    if (us_learn_sample(t, c, cancel, next->sample, &text, &samples) == 0) {
+        t->ntokens = us_learn_tokens(c->arena, next->ntokens);
+        t->ncontexts = next->ncontexts;
 
         l->model = us_train(t, cancel, &l->len);
     }

@@ -58,7 +58,7 @@ void us_run_get(uint64_t w, unsigned alphabet, unsigned len, uint8_t *out);
 
 #define US_TOKEN_RUN       256
 #define US_TOKEN_TEXT      (US_TOKEN_RUN + US_RUN_ALPHABETS * US_RUN_LENGTHS)
-#define US_TOKENS_MAX      16384      /* with all of them */
+#define US_TOKENS_MAX      24576      /* with all of them */
 #define US_TOKEN_MAX       48         /* bytes of a token's text */
 
 /*

@@ -199,7 +199,7 @@ typedef struct {
     uint64_t           trainer;       /* us_process_t, or 0 */
     uint64_t           model[8];      /* the codec's: offsets of models */
     uint64_t           cache_bits;    /* 1 << it: entries of the prefix cache */
-    uint64_t           gave_up;       /* 1: no model is due any more */
+    uint64_t           learnt;        /* records: see us_learn.c */
     uint64_t           map_lsn;       /* at which the map was adopted */
     uint64_t           map_stale;     /* US_MAP_*: see us_shard.c */
     uint64_t           key;           /* retries: of the ids from here on */

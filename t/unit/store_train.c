@@ -554,30 +554,30 @@ dumped(void **state)
 
 
 /*
- * Up to the second model.  Where URLs turn, the last ones have a query that
- * takes more than what is before it.
+ * Models are learnt when they are due, the second at SECOND.  From `turn` on,
+ * if it is not 0, URLs have a query that takes more than what is before it.
  */
 
 #define SECOND  (1 << 18)
 
 
 static void
-add_second(us_store_t *s, int turn)
+add_urls(us_store_t *s, unsigned from, unsigned to, unsigned turn)
 {
     char             text[64][128], *p;
     unsigned         i, k;
     us_store_item_t  items[64];
 
-    zone_seed = 1;
+    zone_seed = from + 1;
 
-    for (i = 0; i < SECOND; i += 64) {
+    for (i = from; i < to; i += 64) {
 
         for (k = 0; k < 64; k++) {
             p = text[k];
             p += sprintf(p, "http://host%u.example/%u-%u", rnd(300),
                          rnd(100), i + k);
 
-            if (turn && i >= SECOND / 2) {
+            if (turn && i >= turn) {
                 p += sprintf(p, "?list_rank=%016llx",
                              (unsigned long long) rnd64());
             }
@@ -604,7 +604,7 @@ add_second(us_store_t *s, int turn)
  */
 
 static void
-begins_with(int turn, int tokens, uint64_t sample)
+begins_with(unsigned turn, int tokens)
 {
     zone_t       *z;
     size_t        len;
@@ -616,7 +616,7 @@ begins_with(int turn, int tokens, uint64_t sample)
     us_sample_t  *samples;
 
     z = zone_create(32 << 20, 0);
-    add_second(z->store, turn);
+    add_urls(z->store, 0, SECOND, turn);
 
     assert_int_equal(us_arena_open(&a, z->mem), 0);
     c = us_codec_create(&a);
@@ -626,8 +626,10 @@ begins_with(int turn, int tokens, uint64_t sample)
     assert_int_equal(c->models.first[1], SECOND);
 
     memset(&t, 0, sizeof(us_train_t));
-    assert_int_equal(us_learn_sample(&t, c, NULL, sample, &text, &samples), 0);
-    assert_int_equal(t.nsamples, sample);
+    assert_int_equal(us_learn_sample(&t, c, NULL,
+                                     us_learn_models[1].sample, &text,
+                                     &samples), 0);
+    assert_int_equal(t.nsamples, us_learn_models[1].sample);
 
     t.ntokens = us_learn_models[1].ntokens;
     t.ncontexts = us_learn_models[1].ncontexts;
@@ -651,14 +653,70 @@ begins_with(int turn, int tokens, uint64_t sample)
 static void
 same_urls(void **state)
 {
-    begins_with(0, 1, 3 << 15);
+    begins_with(0, 1);
 }
 
 
 static void
 changed_urls(void **state)
 {
-    begins_with(1, 0, 1 << 17);
+    begins_with(SECOND / 2, 0);
+}
+
+
+/*
+ * The third model is learnt at 1 M records if URLs have changed; if they have
+ * not, it is looked at again at 2 M, and at 4 M it is learnt.  Here, the
+ * second one is taken as left out.
+ */
+
+static void
+third_model(unsigned turn, int learns, uint64_t next)
+{
+    zone_t      *z;
+    us_str_t     model;
+    us_learn_t   l;
+    us_arena_t   a;
+    us_codec_t  *c;
+
+    z = zone_create(32 << 20, 0);
+    add_urls(z->store, 0, SECOND / 4, turn);
+    assert_int_equal(models(z), 1);
+
+    assert_int_equal(us_arena_open(&a, z->mem), 0);
+    a.head->learnt = SECOND;
+    add_urls(z->store, SECOND / 4, SECOND / 2, turn);
+    assert_int_equal(us_store_train_due(z->store), 0);
+
+    c = us_codec_create(&a);
+    assert_non_null(c);
+    memset(&l, 0, sizeof(us_learn_t));
+
+    assert_int_equal(us_learn(&l, c, NULL, &model), learns);
+    assert_int_equal(us_learn_next(&a, 0)->records, next);
+
+    a.head->learnt = 1 << 21;
+    assert_int_equal(us_learn_next(&a, 0)->records, 1 << 22);
+    assert_int_equal(us_learn_next(&a, 5 << 20)->records, 1 << 24);
+    assert_null(us_learn_next(&a, 1 << 24));
+
+    us_learn_free(&l);
+    us_codec_destroy(c);
+    zone_destroy(z);
+}
+
+
+static void
+third_left_out(void **state)
+{
+    third_model(0, 0, 1 << 21);
+}
+
+
+static void
+third_learnt(void **state)
+{
+    third_model(SECOND / 4, 1, 1 << 20);
 }
 
 
@@ -678,6 +736,8 @@ main(void)
         cmocka_unit_test(dumped),
         cmocka_unit_test(same_urls),
         cmocka_unit_test(changed_urls),
+        cmocka_unit_test(third_left_out),
+        cmocka_unit_test(third_learnt),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
