@@ -696,26 +696,6 @@ typedef struct {
 } us_follow_t;
 
 
-static void
-us_follow_close(us_follow_t *f)
-{
-    while (f->from < f->to) {
-        free(f->queue[f->from++]);
-    }
-
-    if (f->known) {
-        us_lineset_destroy(f->known);
-    }
-
-    if (f->fd != -1) {
-        (void) close(f->fd);
-    }
-
-    free(f->dir);
-    free(f);
-}
-
-
 static int
 us_follow_wanted(const char *name)
 {
@@ -927,7 +907,20 @@ us_follow_run(const char *dir, us_files_t *files)
         }
     }
 
-    us_follow_close(f);
+    while (f->from < f->to) {
+        free(f->queue[f->from++]);
+    }
+
+    if (f->known) {
+        us_lineset_destroy(f->known);
+    }
+
+    if (f->fd != -1) {
+        (void) close(f->fd);
+    }
+
+    free(f->dir);
+    free(f);
 
     return rc;
 }
