@@ -25,7 +25,7 @@
 T       ?=
 PROVE   := perl -It/lib -S prove --timer --harness UrlStore::Harness -It/lib
 AT_ONCE := $(shell echo $$(($(JOBS) + 1)))
-BESIDE  := test-server test-route-short test-stress test-unit
+BESIDE  := test-files test-route-short test-stress test-unit
 
 test: $(if $(T),test-server,programs) ## unit tests, t/, kills, threads
 	$(if $(T),,$(parallel) -k $(BESIDE))
@@ -43,6 +43,11 @@ T_WEB      = $(wildcard t/web/*.t)
 T_CLIENTS  = $(wildcard t/clients/*.t)
 
 test-server: test-programs     ## t/*.t: the server, the command, documents
+	@$(PROVE) -j $(AT_ONCE) $(or $(T),$(T_ALL))
+
+# without anything that has to be made first: it is the first that is started
+
+test-files:
 	@$(PROVE) -j $(AT_ONCE) $(or $(T),$(T_ALL))
 
 test-full: test-programs  ## t/ with whole lists of URLs
@@ -436,6 +441,6 @@ $(CLIENT_MODULES): | $(B)/.deps-clients
 
 .PHONY: test soak coverage test-musl test-arm64 regress test-full test-bare test-programs test-unit test-stress test-kill \
         test-replica test-cluster test-route test-route-short programs \
-        test-server test-all test-room test-steps check-model check-weak test-asan test-valgrind \
+        test-server test-files test-all test-room test-steps check-model check-weak test-asan test-valgrind \
         test-builds test-upgrade faults test-faults test-claims test-web \
         test-clients test-crawl test-languages
