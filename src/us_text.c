@@ -10,7 +10,8 @@
 int
 us_read_u64(us_str_t text, size_t *i, uint64_t max, uint64_t *n)
 {
-    size_t  start;
+    size_t    start;
+    uint64_t  digit;
 
     start = *i;
     *n = 0;
@@ -21,11 +22,13 @@ us_read_u64(us_str_t text, size_t *i, uint64_t max, uint64_t *n)
             break;
         }
 
-        *n = *n * 10 + (text.data[*i] - '0');
+        digit = text.data[*i] - '0';
 
-        if (*n > max) {
+        if (digit > max || *n > (max - digit) / 10) {
             return -1;
         }
+
+        *n = *n * 10 + digit;
     }
 
     return *i > start ? 0 : -1;

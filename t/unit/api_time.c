@@ -5,6 +5,7 @@
 
 
 #include "us_base.h"
+#include "us_text.h"
 #include "api/us_time.h"
 
 #include <setjmp.h>
@@ -159,6 +160,42 @@ test_put(void **state)
 }
 
 
+/* the numbers that they are made of: none wraps to one that is allowed */
+
+static void
+test_numbers(void **state)
+{
+    size_t    i, at;
+    uint64_t  n;
+
+    static const struct {
+        const char  *text;
+        uint64_t     max;
+        int          rc;
+    } numbers[] = {
+        { "0", 0, 0 },
+        { "1", 0, -1 },
+        { "7", 6, -1 },
+        { "100", 100, 0 },
+        { "101", 100, -1 },
+        { "18446744073709551615", UINT64_MAX, 0 },
+        { "18446744073709551616", UINT64_MAX, -1 },
+        { "18446744073709551617", UINT64_MAX, -1 },
+        { "36893488147419103233", UINT64_MAX, -1 },
+        { "", 9, -1 },
+        { "x", 9, -1 }
+    };
+
+    for (i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+        at = 0;
+        assert_int_equal(us_read_u64(str(numbers[i].text), &at, numbers[i].max,
+                                     &n),
+                         numbers[i].rc);
+        assert_true(numbers[i].rc == -1 || n == numbers[i].max);
+    }
+}
+
+
 int
 main(void)
 {
@@ -167,6 +204,7 @@ main(void)
         cmocka_unit_test(test_points),
         cmocka_unit_test(test_calendar),
         cmocka_unit_test(test_put),
+        cmocka_unit_test(test_numbers),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
