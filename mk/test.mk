@@ -214,7 +214,8 @@ BARE ?= run stop test-docs test
 ARCH ?=
 
 test-bare:      ## run, test-docs and test in a bare Debian (SUITE): root, debootstrap, 10 GB
-	@tools/packages.sh install debootstrap $(if $(ARCH),qemu-user-static dpkg-dev)
+	@tools/packages.sh install debootstrap $(if $(ARCH),qemu-user-static dpkg-dev \
+	    crossbuild-essential-$(ARCH))
 	@SUITE=$(SUITE) ARCH=$(ARCH) T='$(T)' tools/bare.sh $(B)/bare $(BARE)
 
 # --- another C library, another machine ---------------------------------
