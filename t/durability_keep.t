@@ -184,7 +184,8 @@ $was = files();
 $t->start;
 ok(wait_until(10, sub { $t->get('/health')->json->{status} eq 'damaged' }),
     'another version of a segment: read-only');
-like($t->error_log, qr/\[emerg\].*journal\.\S+" has format version 2/,
+ok(wait_until(10, sub {
+    $t->error_log =~ /\[emerg\].*journal\.\S+" has format version 2/ }),
     'says why');
 is_deeply(files(), $was, 'no file was touched');
 ok($t->stop, 'stopped');
