@@ -193,6 +193,7 @@ my $slow = UrlStore::Fake->new(sub {
     return { forward => $t->port, drop => 'sent' }
         if $name eq 'owed' && !-e "$t->{dir}/erased";
     sleep 1 if $name eq 'slow' && $n < 10;
+    return { drop => 'sent' } if $name eq 'unsure' && !-e "$t->{dir}/sure";
     return { forward => $t->port };
 });
 
@@ -211,6 +212,19 @@ my $slow = UrlStore::Fake->new(sub {
     is("$r->{status} " . ($r->{body} eq $many), '200 1',
         '... which has what was added meanwhile');
     is(seencheck($many)->{status}, 204, '... once');
+}
+
+# no answer, and whether it was added is not known; who asks next adds it
+
+{
+    local $zeno = start($slow->port . '/x/unsure');
+
+    my $late = '[' . element('http://late.test/', 'asset') . ']';
+
+    is(seencheck($late)->{status}, 503, 'no answer: 503');
+    spew("$t->{dir}/sure", '');
+    is(seencheck($late)->{status}, 200, '... then it is new');
+    is(seencheck($late)->{status}, 204, '... once');
 }
 
 # two URLs are added for an answer that is lost, and one of them is erased

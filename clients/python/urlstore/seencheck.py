@@ -158,8 +158,8 @@ class Seen:
         with self._lock:
             return [element for element, item in zip(asked, items)
                     if item.status not in ("rejected", "refused")
-                    and (item.status != "seen" or item.unsure
-                         or self._pay(element.value))]
+                    and (self._pay(element.value)
+                         or item.status != "seen" or item.unsure)]
 
     def _add(self, values: List[str]) -> Batch:
         if self._set is not None and not self._ready:
@@ -168,7 +168,7 @@ class Seen:
         return self._store.add_all(values, set=self._set)
 
     def _pay(self, value: str) -> bool:
-        """Whether it is owed, to one who asks."""
+        """Whether it is owed, to one who asks; it is not any more."""
         paid = self._owed.pop(value, self) is None
         for values in self._under_way.values():
             paid |= value in values
