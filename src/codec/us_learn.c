@@ -36,7 +36,7 @@
 
 #define US_LEARN_WINDOW   (1 << 14)   /* records by which a change is seen */
 
-#define US_LEARN_TOKEN    20          /* bytes of a model for each; 18.3 used */
+#define US_LEARN_TOKEN    20          /* bytes of a model for each, 19.1 used */
 #define US_LEARN_LEAST    512         /* tokens */
 
 
@@ -58,6 +58,8 @@ static const us_learn_model_t  us_learn_models[] = {
     { 1 << 22, 1 << 18, US_TOKENS_MAX, 64, 0 },
     { 1 << 24, 1 << 18, US_TOKENS_MAX, 64, 0 }
 };
+
+#define US_LEARN_ALWAYS   2           /* so many are learnt by their number */
 
 #define US_LEARN_MODELS                                                      \
     (sizeof(us_learn_models) / sizeof(us_learn_models[0]))
@@ -81,12 +83,13 @@ us_learn_tokens(const us_arena_t *a, unsigned ntokens)
 
 
 /*
- * What is learnt next, due or not, if the newest model codes the records from
- * `first` on; NULL: nothing.
+ * What is learnt next, due or not, if there are n models and the newest one
+ * codes the records from `first` on; NULL: nothing.  A store that grows faster
+ * than it learns has its first two models late, not just one of them.
  */
 
 static const us_learn_model_t *
-us_learn_next(const us_arena_t *a, uint64_t first)
+us_learn_next(const us_arena_t *a, uint64_t n, uint64_t first)
 {
     size_t    i;
     uint64_t  learnt;
@@ -94,9 +97,14 @@ us_learn_next(const us_arena_t *a, uint64_t first)
     /* acquire: other words of the header that are read later are not older */
 
     learnt = us_acquire(&a->head->learnt);
-    learnt = learnt > first ? learnt : first;
 
-    for (i = 0; i < US_LEARN_MODELS; i++) {
+    if (n >= US_LEARN_ALWAYS && first > learnt) {
+        learnt = first;
+    }
+
+    i = n < US_LEARN_ALWAYS ? n : US_LEARN_ALWAYS;
+
+    for ( ; i < US_LEARN_MODELS; i++) {
         if (us_learn_models[i].records > learnt) {
             return &us_learn_models[i];
         }
@@ -118,7 +126,7 @@ us_learn_due(const us_arena_t *a)
      */
 
     n = us_acquire(&a->head->models);
-    next = us_learn_next(a, n ? us_models_first(a, n - 1) : 0);
+    next = us_learn_next(a, n, n ? us_models_first(a, n - 1) : 0);
 
     return n < US_MODELS_MAX && next
            && us_acquire(&a->head->next_id) >= next->records
@@ -269,7 +277,7 @@ us_learn(us_learn_t *l, us_codec_t *c, const volatile int *cancel,
 {
     int           changed;
     uint8_t      *text;
-    uint64_t      number;
+    uint64_t      n, number;
     us_train_t   *t;
     us_sample_t  *samples;
 
@@ -287,9 +295,9 @@ us_learn(us_learn_t *l, us_codec_t *c, const volatile int *cancel,
     l->age = us_learn_age(c->arena);
 
     us_record_refresh(c);
-    next = us_learn_next(c->arena, c->models.n
-                                   ? c->models.first[c->models.n - 1] : 0);
-    changed = c->models.n && us_learn_changed(c);
+    n = c->models.n;
+    next = us_learn_next(c->arena, n, n ? c->models.first[n - 1] : 0);
+    changed = n && us_learn_changed(c);
 
     if (next == NULL || (next->changed && !changed)) {
 
@@ -310,8 +318,8 @@ us_learn(us_learn_t *l, us_codec_t *c, const volatile int *cancel,
     text = NULL;
     samples = NULL;
 
-    if (c->models.n && !changed) {
-        t->base = c->models.tables[c->models.n - 1].model;
+    if (n && !changed) {
+        t->base = c->models.tables[n - 1].model;
     }
 
     if (us_learn_sample(t, c, cancel, next->sample, &text, &samples) == 0) {

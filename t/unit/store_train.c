@@ -693,12 +693,12 @@ third_model(unsigned turn, int learns, uint64_t next)
     memset(&l, 0, sizeof(us_learn_t));
 
     assert_int_equal(us_learn(&l, c, NULL, &model), learns);
-    assert_int_equal(us_learn_next(&a, 0)->records, next);
+    assert_int_equal(us_learn_next(&a, 2, SECOND)->records, next);
 
     a.head->learnt = 1 << 21;
-    assert_int_equal(us_learn_next(&a, 0)->records, 1 << 22);
-    assert_int_equal(us_learn_next(&a, 5 << 20)->records, 1 << 24);
-    assert_null(us_learn_next(&a, 1 << 24));
+    assert_int_equal(us_learn_next(&a, 3, SECOND)->records, 1 << 22);
+    assert_int_equal(us_learn_next(&a, 3, 5 << 20)->records, 1 << 24);
+    assert_null(us_learn_next(&a, 4, 1 << 24));
 
     us_learn_free(&l);
     us_codec_destroy(c);
@@ -720,6 +720,31 @@ third_learnt(void **state)
 }
 
 
+/* URLs came faster than models: it learns the first two, at once */
+
+static void
+late(void **state)
+{
+    zone_t      *z;
+    us_arena_t   a;
+
+    z = zone_create(32 << 20, 0);
+    assert_int_equal(us_arena_open(&a, z->mem), 0);
+    a.head->learnt = UINT64_MAX;
+    add_urls(z->store, 0, SECOND + SECOND / 8, 0);
+    assert_int_equal(models(z), 0);
+
+    a.head->learnt = 0;
+    assert_int_equal(us_store_train(z->store, NULL), 1);
+    assert_int_equal(us_store_train_due(z->store), 1);
+    assert_int_equal(us_store_train(z->store, NULL), 1);
+    assert_int_equal(models(z), 2);
+    assert_int_equal(us_store_train_due(z->store), 0);
+
+    zone_destroy(z);
+}
+
+
 int
 main(void)
 {
@@ -738,6 +763,7 @@ main(void)
         cmocka_unit_test(changed_urls),
         cmocka_unit_test(third_left_out),
         cmocka_unit_test(third_learnt),
+        cmocka_unit_test(late),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
