@@ -9,6 +9,7 @@
 #define _US_RING_H_INCLUDED_
 
 
+#include "../codec/us_model.h"
 #include "../zone/us_arena.h"
 
 
@@ -21,7 +22,7 @@
 #define US_OP_RUNS_MAX   16384        /* bytes of runs */
 #define US_OP_ERASURE_MAX  272        /* bytes: see us_erasures.c */
 #define US_OP_ERASED_MAX   1024       /* words of entries */
-#define US_OP_DROP_MAX     2048       /* bytes: US_TOKENS_MAX bits */
+#define US_OP_DROP_MAX     US_DROP_BYTES(US_TOKENS_MAX)
 
 #define US_NUMBER_MAX    10           /* bytes of a number */
 

@@ -871,6 +871,28 @@ term(void **state)
 }
 
 
+/* the largest model may lose each of its tokens */
+
+static void
+drop_all_tokens(void **state)
+{
+    us_op_t  op, read;
+    uint8_t  head[US_OP_HEAD_MAX];
+    size_t   n;
+
+    memset(&op, 0, sizeof(us_op_t));
+    op.type = US_OP_DROP;
+    op.bytes.len = US_DROP_BYTES(US_TOKENS_MAX);
+
+    n = us_op_head(&op, head);
+    assert_int_equal(us_op_parse(head, n, &read), n + op.bytes.len);
+    assert_int_equal(read.bytes.len, op.bytes.len);
+
+    op.bytes.len++;
+    assert_int_equal(us_op_parse(head, us_op_head(&op, head), &read), -1);
+}
+
+
 /* a record of the longest text that there is: with its scheme, no URL */
 
 static void
@@ -1415,6 +1437,7 @@ main(void)
         cmocka_unit_test(far_words),
         cmocka_unit_test(words_again),
         cmocka_unit_test(term),
+        cmocka_unit_test(drop_all_tokens),
         cmocka_unit_test(long_record),
         cmocka_unit_test(suffixes),
         cmocka_unit_test(suffixes_in_groups),
