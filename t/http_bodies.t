@@ -255,8 +255,8 @@ is(slow(), routed() ? 'unseen' : 'seen',
 
 my $one = "POST /seen?brief=1 HTTP/1.1\r\nHost: a\r\nContent-Length: 18\r\n"
     . "Content-Type: text/plain\r\n\r\nhttp://other.com/\n";
-my $all = $t->http($one x 3
-    . "GET /health HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+my $last = "GET /health HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+my $all = $t->http($one x 3 . $last);
 is(scalar(() = $all =~ /^\d+\tseen$/mg), 3, 'pipelined batches');
 like($all, qr/"status":"ready"/, 'and what follows them');
 
@@ -269,6 +269,21 @@ unlike($t->http("POST /seen HTTP/1.1\r\nHost: a\r\nContent-Length: 18\r\n"
     . "Expect: 100-continue\r\nContent-Type: image/png\r\n"
     . "Connection: close\r\n\r\n"), qr/100 Continue/,
     'but not where the body would be refused');
+
+for (['DELETE /set/x', 404], ['GET /seen?url=http://a.com/', 400],
+    ['PUT /set/a/b', 400], ['GET /stats', 200])
+{
+    my ($what, $status) = @$_;
+    my $head = "$what HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n";
+    my $began = time;
+
+    like($t->http("${head}Expect: 100-continue\r\n\r\n"),
+        qr/^HTTP.1.1 $status /, "  nor where no body is read: $what");
+    cmp_ok(time - $began, '<', 3, '  and the connection is closed at once');
+    like($t->http("$head\r\nGET /$one$last"),
+        qr/^HTTP.1.1 $status .*^\d+\tseen$/ms,
+        '  a body that came is no request');
+}
 
 
 sub gzip

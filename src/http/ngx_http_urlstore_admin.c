@@ -448,7 +448,7 @@ ngx_http_urlstore_post_command(ngx_http_urlstore_ctx_t *ctx)
         return NGX_DECLINED;
     }
 
-    rc = ngx_http_discard_request_body(r);
+    rc = ngx_http_urlstore_no_body(r);
 
     if (rc != NGX_OK) {
         return rc;
@@ -919,7 +919,7 @@ ngx_http_urlstore_admin_handler(ngx_http_request_t *r)
     }
 
     if (r->method & (NGX_HTTP_GET|NGX_HTTP_HEAD)) {
-        rc = ngx_http_discard_request_body(r);
+        rc = ngx_http_urlstore_no_body(r);
 
         if (rc != NGX_OK) {
             return rc;

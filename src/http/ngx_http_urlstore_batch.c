@@ -440,7 +440,7 @@ ngx_http_urlstore_batch_query(ngx_http_urlstore_batch_t *batch,
                                      "allowed");
     }
 
-    rc = ngx_http_discard_request_body(r);
+    rc = ngx_http_urlstore_no_body(r);
 
     if (rc != NGX_OK) {
         return rc;

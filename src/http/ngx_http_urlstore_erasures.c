@@ -208,7 +208,7 @@ ngx_http_urlstore_erase_args(ngx_http_urlstore_ctx_t *ctx, us_str_t *key)
                                      "allowed");
     }
 
-    rc = ngx_http_discard_request_body(ctx->r);
+    rc = ngx_http_urlstore_no_body(ctx->r);
 
     return rc == NGX_OK ? ngx_http_urlstore_site_key(ctx, &site, key, &merge)
                         : rc;

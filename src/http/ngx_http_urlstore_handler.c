@@ -391,7 +391,7 @@ ngx_http_urlstore_handler(ngx_http_request_t *r)
 
         /* it reads no body */
 
-        rc = ngx_http_discard_request_body(r);
+        rc = ngx_http_urlstore_no_body(r);
 
         if (rc != NGX_OK) {
             return rc;

@@ -239,7 +239,7 @@ ngx_http_urlstore_origin(ngx_http_urlstore_ctx_t *ctx, ngx_uint_t writes)
         return NGX_DECLINED;
     }
 
-    rc = ngx_http_discard_request_body(r);
+    rc = ngx_http_urlstore_no_body(r);
 
     if (rc != NGX_OK) {
         return rc;

@@ -18,6 +18,30 @@ static ngx_http_output_header_filter_pt  ngx_http_next_header_filter;
 static ngx_http_output_body_filter_pt    ngx_http_next_body_filter;
 
 
+ngx_int_t
+ngx_http_urlstore_no_body(ngx_http_request_t *r)
+{
+    ngx_int_t  rc;
+
+    if (r->headers_in.expect && !r->expect_tested
+        && r->http_version == NGX_HTTP_VERSION_11)
+    {
+        /* the client has not sent its body yet, and need not any more */
+
+        r->expect_tested = 1;
+        r->keepalive = 0;
+        r->headers_in.content_length_n = 0;
+        r->headers_in.chunked = 0;
+
+        return NGX_OK;
+    }
+
+    rc = ngx_http_discard_request_body(r);
+
+    return rc == NGX_AGAIN ? NGX_OK : rc;
+}
+
+
 /* in ctx->out */
 
 static ngx_int_t
@@ -58,20 +82,10 @@ ngx_http_urlstore_problem_head(ngx_http_urlstore_ctx_t *ctx, ngx_uint_t status,
     detail.data = buf;
     detail.len = ngx_vslprintf(buf, buf + sizeof(buf), fmt, args) - buf;
 
-    if (r->headers_in.expect && !r->expect_tested
-        && r->http_version == NGX_HTTP_VERSION_11)
-    {
-        /* the client has not sent its body yet, and need not any more */
+    rc = ngx_http_urlstore_no_body(r);
 
-        r->expect_tested = 1;
-        r->keepalive = 0;
-
-    } else {
-        rc = ngx_http_discard_request_body(r);
-
-        if (rc != NGX_OK && rc != NGX_AGAIN) {
-            return rc;
-        }
+    if (rc != NGX_OK) {
+        return rc;
     }
 
     if (ngx_http_urlstore_problem_text(ctx, status, members, &detail)

@@ -737,6 +737,12 @@ ngx_int_t ngx_http_urlstore_turn_when(ngx_http_urlstore_ctx_t *ctx,
 /* ngx_http_urlstore_problem.c */
 
 /*
+ * The request's body is not read: it is discarded, or a client that waits for
+ * 100 Continue need not send it.  NGX_OK, or a status.
+ */
+ngx_int_t ngx_http_urlstore_no_body(ngx_http_request_t *r);
+
+/*
  * Sends application/problem+json (RFC 9457); members is more of them, such as
  * "\"processed\":7", or NULL.  The detail is escaped here.
  */
