@@ -717,9 +717,12 @@ ngx_int_t ngx_http_urlstore_reply_when(ngx_http_urlstore_ctx_t *ctx,
 
 /*
  * Calls handler once the journal's ring has room again; 503 if the disk
- * refuses.
+ * refuses.  room_park() is for a caller that has looked: the disk may refuse
+ * between two looks.
  */
 ngx_int_t ngx_http_urlstore_room_when(ngx_http_urlstore_ctx_t *ctx,
+    ngx_http_urlstore_handler_pt handler);
+ngx_int_t ngx_http_urlstore_room_park(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_handler_pt handler);
 
 /*

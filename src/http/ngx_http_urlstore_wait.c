@@ -370,10 +370,16 @@ ngx_int_t
 ngx_http_urlstore_room_when(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_handler_pt handler)
 {
-    if (!us_life_writable(&ctx->zone->life, NULL)) {
-        return ngx_http_urlstore_unready(ctx, NULL);
-    }
+    return us_life_writable(&ctx->zone->life, NULL)
+           ? ngx_http_urlstore_room_park(ctx, handler)
+           : ngx_http_urlstore_unready(ctx, NULL);
+}
 
+
+ngx_int_t
+ngx_http_urlstore_room_park(ngx_http_urlstore_ctx_t *ctx,
+    ngx_http_urlstore_handler_pt handler)
+{
     return ngx_http_urlstore_park(ctx, handler,
                                   us_store_written(ctx->zone->store) + 1, 1,
                                   1);
