@@ -44,7 +44,7 @@ typedef struct {
 } ngx_http_urlstore_out_t;
 
 
-/* see ngx_http_urlstore_stream(); there is room for US_LIST_END bytes */
+/* see ngx_http_urlstore_stream() */
 
 typedef ngx_int_t (*ngx_http_urlstore_produce_pt)(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_out_t *out);

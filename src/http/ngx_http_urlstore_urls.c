@@ -247,9 +247,7 @@ ngx_http_urlstore_urls_produce(ngx_http_urlstore_ctx_t *ctx,
             break;
         }
 
-        if (ngx_http_urlstore_out_room(out, US_LIST_LINE + US_LIST_END)
-            != NGX_OK)
-        {
+        if (ngx_http_urlstore_out_room(out, US_LIST_LINE) != NGX_OK) {
             return NGX_ERROR;
         }
 
@@ -292,6 +290,10 @@ ngx_http_urlstore_urls_produce(ngx_http_urlstore_ctx_t *ctx,
 
     if (urls->at >= urls->end) {
         urls->at = urls->next;
+    }
+
+    if (ngx_http_urlstore_out_room(out, US_LIST_END) != NGX_OK) {
+        return NGX_ERROR;
     }
 
     out->pos = us_list_next(out->pos, &urls->list,
@@ -559,9 +561,7 @@ ngx_http_urlstore_set_list(ngx_http_urlstore_ctx_t *ctx,
 
     while (us_store_set_info(ctx->zone->store, row, &set)) {
 
-        if (ngx_http_urlstore_out_room(out, US_LIST_SET + US_LIST_END)
-            != NGX_OK)
-        {
+        if (ngx_http_urlstore_out_room(out, US_LIST_SET) != NGX_OK) {
             return NGX_ERROR;
         }
 
@@ -580,8 +580,9 @@ ngx_http_urlstore_set_list(ngx_http_urlstore_ctx_t *ctx,
     ctx->lsn = us_store_published(ctx->zone->store);
 
     if (rc == NGX_OK && ctx->format == US_FORMAT_JSON) {
-        out->pos = ngx_sprintf(out->pos, "],\"most\":%ui}\n",
-                               ctx->zone->sets);
+        rc = ngx_http_urlstore_out_printf(out, US_LIST_END,
+                                          "],\"most\":%ui}\n",
+                                          ctx->zone->sets);
     }
 
     return rc;

@@ -649,8 +649,7 @@ ngx_http_urlstore_stream_turn(ngx_http_urlstore_ctx_t *ctx)
     start = ngx_http_urlstore_now();
 
     do {
-        rc = ngx_http_urlstore_out_room(&ctx->out, US_LIST_END) == NGX_OK
-             ? ctx->produce(ctx, &ctx->out) : NGX_ERROR;
+        rc = ctx->produce(ctx, &ctx->out);
 
     } while (rc == NGX_AGAIN && !ngx_http_urlstore_out_enough(&ctx->out)
              && ngx_http_urlstore_now() - start < NGX_HTTP_URLSTORE_TURN);
