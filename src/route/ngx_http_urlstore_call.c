@@ -757,7 +757,7 @@ ngx_http_urlstore_call_send(ngx_http_urlstore_call_t *call)
 
 
 ngx_int_t
-ngx_http_urlstore_fan_call(ngx_http_urlstore_fan_t *fan,
+ngx_http_urlstore_call_begin(ngx_http_urlstore_fan_t *fan,
     ngx_http_urlstore_call_t *call)
 {
     call->tries = 0;

@@ -2,7 +2,7 @@
 /*
  * The fan of a request: its calls to shards, and what becomes of their replies.
  *
- *     fan_calls(), fan_call() for each, fan_wait()
+ *     fan_calls(), call_begin() for each, fan_wait()
  *                                          |
  *         a subrequest has ended           |     the request is posted
  *                 |                        v
@@ -176,7 +176,7 @@ ngx_http_urlstore_fan_all(ngx_http_urlstore_fan_t *fan, const ngx_str_t *path,
             ngx_str_set(&call->accept, "text/plain");
         }
 
-        (void) ngx_http_urlstore_fan_call(fan, call);
+        (void) ngx_http_urlstore_call_begin(fan, call);
     }
 
     return ngx_http_urlstore_fan_wait(fan);
@@ -187,24 +187,25 @@ ngx_int_t
 ngx_http_urlstore_route_path(ngx_http_urlstore_ctx_t *ctx, ngx_str_t *path,
     const char *fmt, ...)
 {
-    u_char   *last;
-    va_list   args;
+    size_t   max;
+    va_list  args;
 
-    path->len = NGX_HTTP_URLSTORE_PATH + ctx->r->args.len + ctx->tail.len
-                + ctx->set_name.len;
-    path->data = ngx_pnalloc(ctx->r->pool, path->len);
+    max = NGX_HTTP_URLSTORE_PATH + ctx->r->args.len + ctx->tail.len
+          + ctx->set_name.len;
+    path->data = ngx_pnalloc(ctx->r->pool, max);
 
     if (path->data == NULL) {
         return NGX_ERROR;
     }
 
-    last = path->data + path->len;
-
     va_start(args, fmt);
-    path->len = ngx_vslprintf(path->data, last, fmt, args) - path->data;
+    path->len = ngx_vslprintf(path->data, path->data + max, fmt, args)
+                - path->data;
     va_end(args);
 
-    return NGX_OK;
+    /* a path that was cut would ask for something else */
+
+    return path->len < max ? NGX_OK : NGX_ERROR;
 }
 
 

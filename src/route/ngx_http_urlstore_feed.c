@@ -269,7 +269,7 @@ ngx_http_urlstore_feed_next(ngx_http_urlstore_ctx_t *ctx,
                                          feed->path, from, feed->asked,
                                          &feed->select)
             == NGX_OK
-            && ngx_http_urlstore_fan_call(feed->fan, call) == NGX_OK)
+            && ngx_http_urlstore_call_begin(feed->fan, call) == NGX_OK)
         {
             return NGX_AGAIN;
         }

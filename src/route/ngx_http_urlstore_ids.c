@@ -249,7 +249,7 @@ ngx_http_urlstore_route_url(ngx_http_urlstore_ctx_t *ctx)
         call->accept = *accept;
     }
 
-    return ngx_http_urlstore_fan_call(fan, call) == NGX_OK
+    return ngx_http_urlstore_call_begin(fan, call) == NGX_OK
            ? ngx_http_urlstore_fan_wait(fan) : NGX_HTTP_INTERNAL_SERVER_ERROR;
 }
 
@@ -508,7 +508,7 @@ ngx_http_urlstore_route_site(ngx_http_urlstore_ctx_t *ctx)
         call->single = 1;
         call->path = path;
 
-        (void) ngx_http_urlstore_fan_call(fan, call);
+        (void) ngx_http_urlstore_call_begin(fan, call);
     }
 
     return ngx_http_urlstore_fan_wait(fan);

@@ -378,7 +378,7 @@ ngx_http_urlstore_parts_call(ngx_http_urlstore_ctx_t *ctx,
     }
 
     for (i = 0; i < fan->n; i++) {
-        (void) ngx_http_urlstore_fan_call(fan, &fan->calls[i]);
+        (void) ngx_http_urlstore_call_begin(fan, &fan->calls[i]);
     }
 
     return NGX_DECLINED;

@@ -2,7 +2,7 @@
 /*
  * Rounds of a router: what a us_scatter_t asks, as calls to shards.
  *
- *     rounds()      the items are there, and what is to be asked
+ *     fan_wait()    the items are there, and what is to be asked
  *        |
  *     round         a call for each lane, and then for its next part
  *        |
@@ -93,7 +93,7 @@ ngx_http_urlstore_rounds_part(ngx_http_urlstore_rounds_t *rounds, ngx_uint_t i)
         if (call->length == 0
             || (!rounds->over
                 && ngx_http_urlstore_rounds_body(rounds, i) == NGX_OK
-                && ngx_http_urlstore_fan_call(rounds->fan, call) == NGX_OK))
+                && ngx_http_urlstore_call_begin(rounds->fan, call) == NGX_OK))
         {
             return;
         }

@@ -209,6 +209,7 @@ ngx_int_t ngx_http_urlstore_route_path(ngx_http_urlstore_ctx_t *ctx,
  */
 ngx_int_t ngx_http_urlstore_fan_all(ngx_http_urlstore_fan_t *fan,
     const ngx_str_t *path, ngx_uint_t method, ngx_uint_t probes);
+
 /* the request's result: NGX_DONE, and done() is called later; or what it has */
 ngx_int_t ngx_http_urlstore_fan_wait(ngx_http_urlstore_fan_t *fan);
 
@@ -300,7 +301,7 @@ ngx_int_t ngx_http_urlstore_scatter(ngx_http_urlstore_batch_t *batch);
  * Begins a call, and tries further nodes of the shard if the first does
  * nothing.  NGX_OK, or NGX_ERROR: it has ended at once, without a reply.
  */
-ngx_int_t ngx_http_urlstore_fan_call(ngx_http_urlstore_fan_t *fan,
+ngx_int_t ngx_http_urlstore_call_begin(ngx_http_urlstore_fan_t *fan,
     ngx_http_urlstore_call_t *call);
 
 /* whether the call has ended since it was asked last; may begin another try */

@@ -57,7 +57,7 @@ ngx_http_urlstore_scatter_paths(ngx_http_urlstore_batch_t *batch,
 {
     us_str_t                  reason;
     ngx_int_t                 rc;
-    ngx_str_t                 older, set, at, *look_up;
+    ngx_str_t                 older, set, at, value, *look_up;
     ngx_http_urlstore_ctx_t  *ctx;
     u_char                    time[sizeof("&at=") + NGX_INT64_LEN];
 
@@ -111,7 +111,7 @@ ngx_http_urlstore_scatter_paths(ngx_http_urlstore_batch_t *batch,
 
     at.data = time;
     at.len = batch->action == NGX_HTTP_URLSTORE_CLAIM
-             && ngx_http_urlstore_arg(ctx, "at", &set)
+             && ngx_http_urlstore_arg(ctx, "at", &value)
              ? (size_t) (ngx_sprintf(time, "&at=%uL", batch->at_time) - time)
              : 0;
 
