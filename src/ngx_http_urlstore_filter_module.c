@@ -281,9 +281,9 @@ ngx_http_urlstore_filter_init(ngx_shm_zone_t *shm_zone, void *data)
             || f->plan.size != had->plan.size)
         {
             ngx_log_error(NGX_LOG_EMERG, shm_zone->shm.log, 0,
-                          "urlstore_filter \"%V\": its size, \"capacity\", "
-                          "\"error\" and \"path\" cannot change while nginx "
-                          "runs; stop nginx and start it again", &zone->name);
+                          "urlstore_filter \"%V\": its size, \"capacity\" "
+                          "and \"error\" cannot change while nginx runs; stop "
+                          "nginx and start it again", &zone->name);
             return NGX_ERROR;
         }
 

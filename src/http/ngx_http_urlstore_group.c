@@ -494,7 +494,7 @@ ngx_http_urlstore_item(ngx_http_urlstore_batch_t *batch,
 }
 
 
-/* the same: another request has dropped the set, or has not made it yet */
+/* ends the batch: another request has dropped the set, or has not made it */
 
 static ngx_int_t
 ngx_http_urlstore_group_gone(ngx_http_urlstore_batch_t *batch)

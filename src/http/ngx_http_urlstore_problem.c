@@ -183,7 +183,7 @@ ngx_http_urlstore_fault(ngx_http_urlstore_ctx_t *ctx, ngx_uint_t status,
 }
 
 
-/* ends the batch: nothing more is changed, and what was changed may be lost */
+/* a fault: the node was deposed; what the request has changed may be lost */
 
 ngx_int_t
 ngx_http_urlstore_fenced(ngx_http_urlstore_ctx_t *ctx)

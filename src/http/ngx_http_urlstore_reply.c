@@ -140,6 +140,8 @@ ngx_http_urlstore_tag(ngx_http_urlstore_zone_t *zone, us_map_tag_t *tag)
 ngx_int_t
 ngx_http_urlstore_send_text(ngx_http_urlstore_ctx_t *ctx, us_str_t text)
 {
+    /* a byte more, as out_init() of 0 makes no piece */
+
     if (ngx_http_urlstore_out_init(&ctx->out, ctx->r->pool, text.len + 1)
         != NGX_OK)
     {

@@ -229,17 +229,14 @@ ngx_int_t
 ngx_http_urlstore_zone_same(ngx_http_urlstore_zone_t *zone,
     ngx_http_urlstore_zone_t *old)
 {
-    ngx_uint_t        i;
-    const char       *how;
-    ngx_log_t        *log;
-    us_life_conf_t   *a, *b;
-    us_store_conf_t  *c, *d;
+    us_life_conf_t *a = &zone->life.conf;
+    us_life_conf_t *b = &old->life.conf;
+    us_store_conf_t *c = &zone->conf;
+    us_store_conf_t *d = &old->conf;
 
-    log = zone->shm_zone->shm.log;
-    a = &zone->life.conf;
-    b = &old->life.conf;
-    c = &zone->conf;
-    d = &old->conf;
+    ngx_log_t   *log;
+    ngx_uint_t   i;
+    const char  *how;
 
     /* stored: the URLs in a directory depend on it, so that a start refuses */
 
@@ -271,6 +268,8 @@ ngx_http_urlstore_zone_same(ngx_http_urlstore_zone_t *zone,
                                     ngx_http_urlstore_str(&old->path)) != 0 },
         { "sync", 0, a->sync != b->sync || a->interval != b->interval }
     };
+
+    log = zone->shm_zone->shm.log;
 
     if (ngx_strcmp(zone->kind->name, old->kind->name) != 0) {
         ngx_log_error(NGX_LOG_EMERG, log, 0,

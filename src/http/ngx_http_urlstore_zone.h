@@ -211,7 +211,8 @@ ngx_http_urlstore_zone_t *ngx_http_urlstore_zone_find(ngx_conf_t *cf,
 
 ngx_http_urlstore_zone_t *ngx_http_urlstore_zone_declare(ngx_conf_t *cf,
     size_t *size);
-/* reads the arguments of a directive from this one on; conf: of the values */
+
+/* reads NAME=VALUE from argument `from` on, into conf */
 ngx_int_t ngx_http_urlstore_options_read(ngx_conf_t *cf, void *conf,
     ngx_uint_t from, ngx_http_urlstore_option_t *options);
 ngx_int_t ngx_http_urlstore_path_free(ngx_conf_t *cf,
