@@ -226,6 +226,19 @@ is($code, 1, 'a filter that was too small');
 like($err, qr/made for 1000 lines and got \d+: its error has grown/,
     'reported');
 
+SKIP: {
+    skip 'vm.overcommit_memory is 2: all that is mapped counts', 2
+        if get('/proc/sys/vm/overcommit_memory') == 2;
+
+    my ($memory) = get('/proc/meminfo') =~ /^MemTotal: +(\d+)/;
+    my $lines = $memory * 1000;
+
+    ($out, $err, $code) = run("-q --filter $lines,0.001 "
+        . put('few', "a\nb\na\n"));
+    is($out, "a\nb\n", 'a filter larger than memory takes what it uses');
+    is("$err$code", '0', 'and no more');
+}
+
 
 # too little memory
 

@@ -92,6 +92,7 @@ sub phase { push @phases, { name => $_[0], from => time } }
 
 phase('before');
 sleep $alone;
+
 # a batch takes the same turns, and the lock, whatever it does
 
 my $batches = $t->client;

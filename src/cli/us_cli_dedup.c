@@ -101,13 +101,15 @@ typedef struct {
 } us_lineset_t;
 
 
+/* only what is used of it takes memory: a filter may be larger than that */
+
 static void *
 us_lineset_map(size_t size)
 {
     void  *p;
 
-    p = mmap(NULL, size, PROT_READ|PROT_WRITE, MAP_PRIVATE|MAP_ANONYMOUS, -1,
-             0);
+    p = mmap(NULL, size, PROT_READ|PROT_WRITE,
+             MAP_PRIVATE|MAP_ANONYMOUS|MAP_NORESERVE, -1, 0);
 
     return p == MAP_FAILED ? NULL : p;
 }
@@ -424,7 +426,7 @@ us_lineset_add(us_lineset_t *set, const us_str_t *lines, size_t n,
     uint8_t *answers)
 {
     size_t    i, m, done, bytes;
-    uint8_t   *p;
+    uint8_t  *p;
     uint64_t  cell, *to, h[US_LINESET_GROUP];
 
     for (done = 0; done < n; done += m) {
@@ -484,9 +486,6 @@ us_lineset_add(us_lineset_t *set, const us_str_t *lines, size_t n,
  * The letter of the scheme overwrites the byte before rest, which is the last
  * byte of "//" or of "www.".
  */
-
-#define US_URLSET_GROUP  256
-
 
 typedef struct {
     us_lineset_t  *urls;
@@ -594,52 +593,45 @@ us_urlset_spell(us_urlset_t *set, us_store_item_t *item)
 
 
 /*
- * Adds items, of which the caller has filled url and merge; the texts are
- * scratch from then on.  Settles their status, US_NEW or US_SEEN, and the
- * spelling of the new ones: us_store_item_url().  Returns n, or fewer if there
- * was no memory for the next one (errno ENOMEM, or ENOSPC for the limit).
+ * Adds at most US_DEDUP_GROUP items, of which the caller has filled url and
+ * merge; the texts are scratch from then on.  Settles their status, US_NEW or
+ * US_SEEN, and the spelling of the new ones: us_store_item_url().  Returns n,
+ * or fewer if there was no memory for the next one (errno ENOMEM, or ENOSPC for
+ * the limit).
  */
 
 static size_t
 us_urlset_add(us_urlset_t *set, us_store_item_t *items, size_t n)
 {
-    size_t    i, m, done, added;
-    uint8_t  *key, answers[US_URLSET_GROUP];
-    us_str_t  keys[US_URLSET_GROUP];
+    size_t    i, added;
+    uint8_t  *key, answers[US_DEDUP_GROUP];
+    us_str_t  keys[US_DEDUP_GROUP];
 
-    for (done = 0; done < n; done += m, items += m) {
-        m = n - done < US_URLSET_GROUP ? n - done : US_URLSET_GROUP;
+    for (i = 0; i < n; i++) {
+        us_store_item_split(&items[i]);
 
-        for (i = 0; i < m; i++) {
-            us_store_item_split(&items[i]);
+        key = (uint8_t *) items[i].rest.data - 1;
+        *key = items[i].spelling & US_SPELLING_HTTPS ? 's' : 'h';
 
-            key = (uint8_t *) items[i].rest.data - 1;
-            *key = items[i].spelling & US_SPELLING_HTTPS ? 's' : 'h';
+        keys[i].data = key;
+        keys[i].len = items[i].rest.len + 1;
+    }
 
-            keys[i].data = key;
-            keys[i].len = items[i].rest.len + 1;
-        }
+    us_urlset_share(set);
 
-        us_urlset_share(set);
+    added = us_lineset_add(set->urls, keys, n, answers);
 
-        added = us_lineset_add(set->urls, keys, m, answers);
+    us_urlset_share(set);
 
-        us_urlset_share(set);
+    for (i = 0; i < added; i++) {
+        items[i].status = answers[i] ? US_NEW : US_SEEN;
 
-        for (i = 0; i < added; i++) {
-            items[i].status = answers[i] ? US_NEW : US_SEEN;
-
-            if (answers[i] && us_urlset_spell(set, &items[i]) == -1) {
-                return done + i;
-            }
-        }
-
-        if (added < m) {
-            return done + added;
+        if (answers[i] && us_urlset_spell(set, &items[i]) == -1) {
+            return i;
         }
     }
 
-    return n;
+    return added;
 }
 
 

@@ -1493,6 +1493,7 @@ us_map_grow(const us_map_t *map, const us_shard_t *shards, uint32_t n,
     d->map.version = map->version + 1;
     d->map.norm = map->norm;
     d->map.key = map->key;
+
     /* the old owners, by their indexes in the draft */
 
     for (i = 0; i < map->nshards; i++) {
