@@ -715,7 +715,6 @@ us_erase_drop(us_erase_t *e)
 
     } else if (rc == 0) {
         us_tokens_clear_locked(e->tokens);
-        e->figures.tokens += us_tokens_left(e->tokens);
         status = e->full ? US_ERASE_FULL : US_ERASE_DONE;
 
     } else if (!us_ring_fits(&s->arena, us_op_size(&op))) {
@@ -728,6 +727,7 @@ us_erase_drop(us_erase_t *e)
         if (rc == 0) {
             us_ring_put_locked(&s->arena, &op);
             us_commit_locked(&s->arena);
+            e->figures.models++;
 
         } else if (rc != 1) {
             status = US_ERASE_FULL;

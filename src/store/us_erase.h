@@ -43,7 +43,7 @@ typedef struct {
     uint64_t  erased;                 /* records */
     uint64_t  stubs;                  /* written */
     uint64_t  stub_bytes;             /* of texts */
-    uint64_t  tokens;                 /* of models, whose texts went */
+    uint64_t  models;                 /* replaced, without some texts */
 } us_erase_figures_t;
 
 
