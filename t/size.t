@@ -65,6 +65,17 @@ my $stats = json($t->get('/stats')->{body});
 is($stats->{urls}, $n, 'with all of them');
 cmp_ok($is{SIZE} << 20, '<', 2 * $stats->{used}, 'SIZE is not far more');
 
+# the time for a start is not counted in whole ms
+
+$out = `head -n 12000 $dir/all | build/urlstore size --urls 1e12 --sample -`;
+my ($urls) = $out =~ /, (\d+) different/;
+my ($restart) = $out =~ /^restart +([\d.]+) s/m;
+my $ms = $restart * $urls / 1e9;
+
+cmp_ok($ms, '>', 0, 'the time for a start');
+cmp_ok(abs($ms - int($ms + .5)), '>', 1e-5, 'is finer than a ms')
+    or diag("$ms ms");
+
 # what is no answer
 
 for ([ '', 2, 'usage: urlstore size' ],

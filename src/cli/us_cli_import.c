@@ -17,7 +17,6 @@
 #include "us_cli_data.h"
 #include "us_files.h"
 #include "../api/us_time.h"
-#include "../us_clock.h"
 #include "../us_text.h"
 #include "../life/us_embed.h"
 #include "../url/us_normalize.h"
@@ -31,6 +30,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 
@@ -576,6 +576,19 @@ us_sizing_fill(us_sizing_t *z, const char *dir)
 }
 
 
+/* in seconds: a small sample is loaded in a few ms */
+
+static double
+us_sizing_now(void)
+{
+    struct timespec  ts;
+
+    (void) clock_gettime(CLOCK_MONOTONIC, &ts);
+
+    return (double) ts.tv_sec + ts.tv_nsec / 1e9;
+}
+
+
 static int
 us_sizing_command(int argc, char **argv)
 {
@@ -583,7 +596,6 @@ us_sizing_command(int argc, char **argv)
     DIR              *d;
     char              dir[4096];
     double            memory, disk, need, load;
-    uint64_t          began;
     const char       *tmp;
     us_cli_data_t     data;
     us_cli_file_t     file;
@@ -622,9 +634,9 @@ us_sizing_command(int argc, char **argv)
     /* the size of the snapshot, and how long a start takes to load it */
 
     if (code == US_CLI_DONE) {
-        began = us_clock_running();
+        load = -us_sizing_now();
         code = us_cli_data_load(&data, 0);
-        load = (us_clock_running() - began) / 1e3;
+        load += us_sizing_now();
 
         if (code == US_CLI_DONE && data.rc != US_RECOVERY_OK) {
             code = us_cli_failed(dir, data.recovery.error.text);
