@@ -198,6 +198,37 @@ like(slurp("$data.err"), qr/${\ scalar @urls} URLs, [\d.]+ bytes each, [\d.]+ /,
 $out = `build/urlstore dump --sorted --memory 1m $data 2>/dev/null`;
 ok($out eq join('', map { "$_\n" } @sorted), 'by temporary files');
 
+$out = `TMPDIR=$data/none build/urlstore dump --sorted --memory 1m $data`;
+ok($out eq join('', map { "$_\n" } @sorted), 'also without the $TMPDIR');
+
+# a sort that is none
+
+for (['exit 3', 'sort failed with exit code 3'],
+    ['cat >/dev/null; kill -9 $$', 'sort failed with signal 9'],
+    ['cat >/dev/null; echo a', 'sort printed 1 of ' . @urls . ' URLs'],
+    ['cat >/dev/null; echo a; tr "\0" x </dev/zero | head -c 300000',
+        'sort printed 1 of ' . @urls . ' URLs'],
+    [undef, 'sort failed with exit code 127'])
+{
+    my ($does, $why) = @$_;
+    my $bin = $t->dir . '/bin';
+
+    mkdir $bin;
+    unlink "$bin/sort";
+
+    if (defined $does) {
+        open my $sort, '>', "$bin/sort" or die "$bin/sort: $!";
+        print $sort "#!/bin/sh\nPATH=/bin:/usr/bin\n$does\n";
+        close $sort;
+        chmod 0755, "$bin/sort";
+    }
+
+    my $said = `PATH=$bin build/urlstore dump --sorted $data \\
+        2>&1 >/dev/null`;
+    is($? >> 8, 2, "$why: exit code");
+    is((split /\n/, $said)[-1], "urlstore: $why", '  and why');
+}
+
 $out = `build/urlstore dump --sorted --delta $data 2>$data.err`;
 my ($answer) = slurp("$data.err") =~ /, ([\d.]+) sorted/;
 cmp_ok(abs(length($out) / @urls - $answer), '<', 0.01, "$answer bytes a URL");

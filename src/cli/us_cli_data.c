@@ -84,13 +84,23 @@ us_cli_data_read(us_cli_data_t *d, const char *path, int lookup)
         code = us_cli_data_load(d, lookup);
     }
 
-    if (code != US_CLI_DONE) {
-        return code;
+    return code || us_cli_data_result(d) ? US_CLI_USAGE : US_CLI_DONE;
+}
+
+
+int
+us_cli_data_result(const us_cli_data_t *d)
+{
+    if (d->rc == US_RECOVERY_FRESH) {
+        return us_cli_data_none(d);
     }
 
-    return d->rc == US_RECOVERY_FRESH ? us_cli_data_none(d)
-           : d->rc != US_RECOVERY_OK
-           ? us_cli_failed(path, d->recovery.error.text) : US_CLI_DONE;
+    if (d->rc != US_RECOVERY_OK) {
+        (void) us_cli_failed(d->path, d->recovery.error.text);
+        return US_CLI_REFUSED;
+    }
+
+    return US_CLI_DONE;
 }
 
 

@@ -54,8 +54,10 @@ int us_cli_data_open(us_cli_data_t *d, const char *path);
 int us_cli_data_load(us_cli_data_t *d, int lookup);
 void us_cli_data_close(us_cli_data_t *d);
 
-/* opens, and builds the store; a message was printed if there is none, or it is
-   damaged */
+/* what was loaded: without a message, or REFUSED if it is damaged */
+int us_cli_data_result(const us_cli_data_t *d);
+
+/* all three, for commands whose REFUSED is an answer: DONE, or USAGE */
 int us_cli_data_read(us_cli_data_t *d, const char *path, int lookup);
 
 /*

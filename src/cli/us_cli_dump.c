@@ -52,6 +52,7 @@ typedef struct {
     const char  *set;                 /* with "!": the URLs outside; or NULL */
     us_select_t  select;              /* of a directory */
 
+    uint64_t   given;                 /* to sort(1) */
     uint64_t   urls;
     uint64_t   raw;                   /* bytes, without newlines */
     uint64_t   coded;
@@ -148,6 +149,7 @@ us_dump_ids(us_cli_data_t *d, us_dump_options_t *o, FILE *sort)
 
         if (status == US_OK && sort) {
             rc = fwrite(buf, url.len, 1, sort) != 1 || putc('\n', sort) == EOF;
+            o->given++;
 
         } else if (status == US_OK) {
             (void) printf("%" PRIu64 "\t%.*s", first + id, (int) url.len, buf);
@@ -173,40 +175,43 @@ us_dump_ids(us_cli_data_t *d, us_dump_options_t *o, FILE *sort)
 
 
 /*
- * The URLs through sort(1), which has temporary files in $TMPDIR or /tmp for
- * what is more than o->memory.  0; or -1 with errno.
+ * The URLs through sort(1), which has temporary files in $TMPDIR, or where that
+ * cannot be written in /tmp, for what is more than o->memory.  Returns an exit
+ * code, after a message.
  */
 
 static int
 us_dump_sorted(us_cli_data_t *d, us_dump_options_t *o)
 {
-    int       rc, status, in[2], out[2];
-    char      memory[32], *line;
-    FILE     *to, *from;
-    pid_t     pid;
-    size_t    room;
-    ssize_t   n;
+    int          rc, bad, code, status, in[2], out[2];
+    char         memory[32], line[sizeof(o->last)];
+    FILE        *to, *from;
+    pid_t        pid;
+    size_t       n;
+    const char  *tmp;
 
-    if (pipe2(in, O_CLOEXEC) == -1 || pipe2(out, O_CLOEXEC) == -1) {
-        return -1;
+    tmp = getenv("TMPDIR");
+
+    if (tmp == NULL || faccessat(AT_FDCWD, tmp, W_OK|X_OK, AT_EACCESS) == -1) {
+        tmp = "/tmp";
     }
 
     (void) snprintf(memory, sizeof(memory), "-S%zuk", o->memory / 1024 + 1);
 
-    pid = fork();
-
-    if (pid == -1) {
-        return -1;
+    if (pipe2(in, O_CLOEXEC) == -1 || pipe2(out, O_CLOEXEC) == -1
+        || (to = fdopen(in[1], "w")) == NULL
+        || (from = fdopen(out[0], "r")) == NULL || (pid = fork()) == -1)
+    {
+        return us_cli_fail("cannot run sort: %s", strerror(errno));
     }
 
     if (pid == 0) {
-        if (setenv("LC_ALL", "C", 1) == -1 || dup2(in[0], 0) == -1
-            || dup2(out[1], 1) == -1)
+        if (setenv("LC_ALL", "C", 1) == 0 && dup2(in[0], 0) != -1
+            && dup2(out[1], 1) != -1)
         {
-            _exit(127);
+            execlp("sort", "sort", memory, "-T", tmp, (char *) NULL);
         }
 
-        execlp("sort", "sort", memory, (char *) NULL);
         fprintf(stderr, "urlstore: cannot run sort: %s\n", strerror(errno));
         _exit(127);
     }
@@ -218,43 +223,52 @@ us_dump_sorted(us_cli_data_t *d, us_dump_options_t *o)
 
     (void) signal(SIGPIPE, SIG_IGN);
 
-    to = fdopen(in[1], "w");
-    from = fdopen(out[0], "r");
-    rc = to == NULL || from == NULL ? -1 : us_dump_ids(d, o, to);
-
-    if (to && fclose(to) != 0) {
-        rc = -1;
-    }
+    rc = us_dump_ids(d, o, to);
+    rc |= fclose(to);
 
     (void) signal(SIGPIPE, SIG_DFL);
 
-    line = NULL;
-    room = 0;
+    bad = 0;
 
-    while (rc == 0 && (n = getline(&line, &room, from)) > 0) {
-        rc = us_dump_out(o, (us_str_t) { n - 1, (uint8_t *) line });
+    while (rc == 0 && !bad && fgets(line, sizeof(line), from)) {
+        n = strcspn(line, "\n");
+        bad = line[n] == '\0'
+              || us_dump_out(o, (us_str_t) { n, (uint8_t *) line }) == -1;
     }
 
-    free(line);
+    code = us_cli_output();
 
-    if (from) {
-        (void) fclose(from);
-    }
+    (void) fclose(from);
 
     while (waitpid(pid, &status, 0) == -1 && errno == EINTR) { /* void */ }
 
-    if (rc == 0 && status != 0) {
-        errno = EIO;
-        rc = -1;
+    if (code != US_CLI_DONE) {
+        return code;
     }
 
-    if (rc == 0 && o->urls) {
+    /* of a bad line, the rest is not read: that may have ended it */
+
+    if (!bad && WIFSIGNALED(status)) {
+        return us_cli_fail("sort failed with signal %d", WTERMSIG(status));
+    }
+
+    if (!bad && WEXITSTATUS(status) != 0) {
+        return us_cli_fail("sort failed with exit code %d",
+                           WEXITSTATUS(status));
+    }
+
+    if (rc || bad || o->urls != o->given) {
+        return us_cli_fail("sort printed %" PRIu64 " of %" PRIu64 " URLs",
+                           o->urls, o->given);
+    }
+
+    if (o->urls) {
         fprintf(stderr, "urlstore: %" PRIu64 " URLs, %.2f bytes each, %.2f "
                 "sorted and delta-coded\n", o->urls,
                 (double) o->raw / o->urls, (double) o->coded / o->urls);
     }
 
-    return rc;
+    return US_CLI_DONE;
 }
 
 
@@ -503,30 +517,17 @@ us_dump_run(int argc, char **argv)
         }
     }
 
-    if (code == US_CLI_DONE && d.store) {
+    if (code == US_CLI_DONE && d.store && o.sorted) {
+        code = us_dump_sorted(&d, &o);
 
-        if ((o.sorted ? us_dump_sorted(&d, &o) : us_dump_ids(&d, &o, NULL))
-            != 0)
-        {
-            code = us_cli_output();
-
-            if (code == US_CLI_DONE) {
-                code = us_cli_fail("sorting failed, with temporary files in "
-                                   "$TMPDIR or /tmp: %s", strerror(errno));
-            }
-        }
+    } else if (code == US_CLI_DONE && d.store) {
+        (void) us_dump_ids(&d, &o, NULL);
+        code = us_cli_output();
     }
 
-    if (code == US_CLI_DONE && d.rc == US_RECOVERY_FRESH) {
-        code = us_cli_data_none(&d);
+    code = code ? code : us_cli_data_result(&d);
 
-    } else if (code == US_CLI_DONE && d.rc != US_RECOVERY_OK) {
-        (void) us_cli_failed(d.path, d.recovery.error.text);
-        code = US_CLI_REFUSED;
-
-    } else if (code == US_CLI_DONE
-               && us_cli_data_answered(&d) > d.recovery.lsn)
-    {
+    if (code == US_CLI_DONE && us_cli_data_answered(&d) > d.recovery.lsn) {
         (void) us_cli_fail("\"%s\": LSN %" PRIu64 " was answered, the journal "
                            "ends at %" PRIu64, d.path,
                            us_cli_data_answered(&d), d.recovery.lsn);

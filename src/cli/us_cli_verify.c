@@ -475,16 +475,11 @@ us_rekey_run(int argc, char **argv)
         code = us_cli_data_load(&d, 1);
     }
 
-    if (code == US_CLI_DONE && d.rc == US_RECOVERY_FRESH) {
-        code = us_cli_data_none(&d);
+    code = code ? code : us_cli_data_result(&d);
 
-    } else if (code == US_CLI_DONE && d.rc != US_RECOVERY_OK) {
-        (void) us_cli_failed(d.path, d.recovery.error.text);
-        code = US_CLI_REFUSED;
-
-    } else if (code == US_CLI_DONE
-               && (m->state == US_STATE_BACKUP || m->state == US_STATE_REPLICA
-                   || m->has_log || m->moved))
+    if (code == US_CLI_DONE
+        && (m->state == US_STATE_BACKUP || m->state == US_STATE_REPLICA
+            || m->has_log || m->moved))
     {
         code = us_cli_failed(d.path, "it is a backup, or a copy of what "
                              "another server or a log has, and stays as it "
