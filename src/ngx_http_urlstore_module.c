@@ -473,7 +473,6 @@ ngx_http_urlstore_exit_process(ngx_cycle_t *cycle)
     }
 
     ngx_http_urlstore_hot_exit();
-    ngx_http_urlstore_group_exit();
     ngx_http_urlstore_out_exit();
 }
 

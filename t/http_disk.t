@@ -275,23 +275,24 @@ is(dense(), 1, '  and ids are dense');
 # --- no memory for a reply in the middle of it
 
 $t->allow(qr/mmap\(65536\) failed/);
-$t->disk('memory 65536');
 
-my $body = batch('six');
-my $first = length(($body =~ /^((?:.*\n){100})/)[0]);
+my ($first, $more, $rest) = batch('six') =~ /^((?:.*\n){100})((?:.*\n){300})/
+    ? ($1, $2, $') : die;
 my $s = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $t->port);
 my $had = $t->get('/stats')->json->{next_id};
 
 print $s "POST /add HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
-    . "Content-Length: " . length($body) . "\r\n\r\n"
-    . substr $body, 0, $first;
+    . "Content-Length: " . length("$first$more$rest") . "\r\n\r\n$first";
 $s->flush;
 ok(wait_until(5, sub { $t->get('/stats')->json->{next_id} > $had }),
     'the store has the first of them');
+$t->disk('memory 65536');
+print $s $more;
+$s->flush;
 ok(wait_until(5, sub { $t->error_log =~ /mmap\(65536\) failed/ }),
-    '  there is no memory for their answers');
+    '  there is no memory for the answers to more');
 $t->disk('');
-print $s substr $body, $first;
+print $s $rest;
 $s->flush;
 
 like(join('', <$s>), qr{^HTTP/1.1 500 }, 'no memory for a moment: no answer');

@@ -59,23 +59,21 @@ typedef struct {
  * order of the input, and the URLs among them in one array for the store.
  */
 
-#define NGX_HTTP_URLSTORE_TEXT_SIZE  (64 * 1024)
-
-/* bytes of records that keep the URLs of ids */
-#define NGX_HTTP_URLSTORE_KEPT       (1024 * 1024)
-
-
 struct ngx_http_urlstore_group_s {
     ngx_uint_t                      n;
     ngx_uint_t                      urls;
     ngx_uint_t                      done;         /* taken by the store */
     ngx_uint_t                      answered;     /* entries */
-    u_char                         *last;         /* of text */
-    ngx_http_urlstore_group_t      *next;         /* free ones */
+    u_char                         *text;         /* a piece of its own */
+    u_char                         *last;         /* of it */
+    ngx_http_urlstore_group_t      *next;         /* of the request */
     ngx_http_urlstore_entry_t       entries[US_STORE_GROUP];
     us_store_item_t                 items[US_STORE_GROUP];
-    u_char                          text[NGX_HTTP_URLSTORE_TEXT_SIZE];
 };
+
+
+/* bytes of records that keep the URLs of ids */
+#define NGX_HTTP_URLSTORE_KEPT       (1024 * 1024)
 
 
 typedef enum {
@@ -182,12 +180,6 @@ void ngx_http_urlstore_group_drop(ngx_http_urlstore_batch_t *batch);
 /* of a store: see ngx_http_urlstore_kind_t */
 ngx_int_t ngx_http_urlstore_store_group(ngx_http_urlstore_batch_t *batch,
     ngx_http_urlstore_group_t *g);
-
-/* the free ones of the worker: its end, and an erasure */
-void ngx_http_urlstore_group_exit(void);
-
-/* ngx_http_urlstore_wipe.c */
-void ngx_http_urlstore_wipe(ngx_http_urlstore_zone_t *zone);
 
 /* ngx_http_urlstore_erase.c */
 

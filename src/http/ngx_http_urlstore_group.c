@@ -9,12 +9,12 @@
  *       |                           by_id, id (sets, claims)
  *       `-- us_normalize() ---------------------------->  canonical URL
  *
- * The texts of a group lie in its `text`, one after the other.  An entry
- * without a canonical URL has no item of the store: it is invalid, rejected or
- * an id.  Refused input is logged, escaped.
+ * A group is two pieces of output (ngx_http_urlstore_out.c): itself, and its
+ * `text`, where the texts lie one after the other.  An entry without a
+ * canonical URL has no item of the store: it is invalid, rejected or an id.
+ * Refused input is logged, escaped.
  *
  *     batch->group   being filled --flush--> batch->queue --> store --> records
- *     free ones      of the worker, from one request to the next
  *
  * A group lives from its first item to the flush, at the latest until the event
  * loop goes on.  One exception: if the journal's ring is full (US_BUSY), the
@@ -35,57 +35,15 @@
 #define NGX_HTTP_URLSTORE_RATE     50
 
 
-/* after a disk that stood still many come back: 120 KB each */
-#define NGX_HTTP_URLSTORE_FREE_GROUPS  16
-
-
-/* free ones */
-static ngx_http_urlstore_group_t  *ngx_http_urlstore_groups;
-static ngx_uint_t                  ngx_http_urlstore_ngroups;
-
-
-/* an empty group; NULL: no memory */
-
-static ngx_http_urlstore_group_t *
-ngx_http_urlstore_group_get(ngx_log_t *log)
-{
-    ngx_http_urlstore_group_t  *g;
-
-    g = ngx_http_urlstore_groups;
-
-    if (g) {
-        ngx_http_urlstore_groups = g->next;
-        ngx_http_urlstore_ngroups--;
-
-    } else {
-        g = ngx_alloc(sizeof(ngx_http_urlstore_group_t), log);
-        if (g == NULL) {
-            return NULL;
-        }
-    }
-
-    g->n = 0;
-    g->urls = 0;
-    g->done = 0;
-    g->answered = 0;
-    g->last = g->text;
-    g->next = NULL;
-
-    return g;
-}
+_Static_assert(sizeof(ngx_http_urlstore_group_t) <= NGX_HTTP_URLSTORE_PIECE,
+               "a group is a piece");
 
 
 static void
 ngx_http_urlstore_group_free(ngx_http_urlstore_group_t *g)
 {
-    if (ngx_http_urlstore_ngroups == NGX_HTTP_URLSTORE_FREE_GROUPS) {
-        ngx_free(g);
-        return;
-    }
-
-    g->next = ngx_http_urlstore_groups;
-    ngx_http_urlstore_groups = g;
-    ngx_http_urlstore_ngroups++;
+    ngx_http_urlstore_piece_put(g->text);
+    ngx_http_urlstore_piece_put(g);
 }
 
 
@@ -402,6 +360,7 @@ ngx_int_t
 ngx_http_urlstore_item(ngx_http_urlstore_batch_t *batch,
     const us_input_item_t *in)
 {
+    u_char                     *text;
     ngx_int_t                   rc;
     ngx_uint_t                  max;
     ngx_http_urlstore_entry_t  *e;
@@ -431,7 +390,7 @@ ngx_http_urlstore_item(ngx_http_urlstore_batch_t *batch,
     g = batch->group;
 
     if (g && (g->n == US_STORE_GROUP
-              || (size_t) (g->text + NGX_HTTP_URLSTORE_TEXT_SIZE - g->last)
+              || (size_t) (g->text + NGX_HTTP_URLSTORE_PIECE - g->last)
                  < US_URL_MAX + 8 + US_INPUT_REF))
     {
         /*
@@ -446,19 +405,28 @@ ngx_http_urlstore_item(ngx_http_urlstore_batch_t *batch,
         }
     }
 
-    g = batch->group;
+    if (batch->group == NULL) {
+        g = ngx_http_urlstore_piece_get(&batch->records);
+        text = ngx_http_urlstore_piece_get(&batch->records);
 
-    if (g == NULL) {
-        g = ngx_http_urlstore_group_get(batch->ctx->r->connection->log);
-        if (g == NULL) {
+        if (g == NULL || text == NULL) {
             return ngx_http_urlstore_fault(batch->ctx,
                                            NGX_HTTP_INTERNAL_SERVER_ERROR,
                                            "no memory for a group");
         }
 
+        g->n = 0;
+        g->urls = 0;
+        g->done = 0;
+        g->answered = 0;
+        g->text = text;
+        g->last = text;
+        g->next = NULL;
+
         batch->group = g;
     }
 
+    g = batch->group;
     batch->items++;
 
     e = &g->entries[g->n++];
@@ -928,19 +896,4 @@ ngx_http_urlstore_group_drop(ngx_http_urlstore_batch_t *batch)
     }
 
     ngx_http_urlstore_group_charge(batch);
-}
-
-
-void
-ngx_http_urlstore_group_exit(void)
-{
-    ngx_http_urlstore_group_t  *g;
-
-    while (ngx_http_urlstore_groups) {
-        g = ngx_http_urlstore_groups;
-        ngx_http_urlstore_groups = g->next;
-        ngx_free(g);
-    }
-
-    ngx_http_urlstore_ngroups = 0;
 }

@@ -180,7 +180,6 @@ const ngx_http_urlstore_kind_t  ngx_http_urlstore_store_kind = {
 
     .begin = ngx_http_urlstore_store_begin,
     .open = ngx_http_urlstore_store_open,
-    .wipe = ngx_http_urlstore_wipe,
     .normalize = us_normalize,
     .claims = ngx_http_urlstore_claims,
     .group = ngx_http_urlstore_store_group,

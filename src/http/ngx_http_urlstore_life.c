@@ -1,6 +1,7 @@
 /*
  * A zone in a worker, and at the end of the master: its life on the event loop
- * (life/us_life.h), and its store's lock, hot table and training.
+ * (life/us_life.h), its store's lock, hot table and training, and what follows
+ * erasures.
  *
  * Jobs run in the zone's thread pool, the tick is a timer, messages go to the
  * cycle's log.  At the end of the master, when no worker is left, a thread
@@ -20,6 +21,7 @@
 #include "ngx_http_urlstore_cluster.h"
 #include "../journal/us_dir.h"
 #include "../us_clock.h"
+#include "../us_wipe.h"
 
 #include <pthread.h>
 
@@ -32,6 +34,9 @@
 
 #define NGX_HTTP_URLSTORE_TICK   1000     /* ms, of a zone without a disk */
 #define NGX_HTTP_URLSTORE_CLOSE  3000     /* ms, at the master's end */
+
+/* between two wipes, at most: longer than connections wait, mostly, ms */
+#define NGX_HTTP_URLSTORE_WIPE_AGAIN  (2 * 60 * 1000)
 
 /* ms after the audit could not be written */
 #define NGX_HTTP_URLSTORE_AUDIT_AGAIN  (60 * 1000)
@@ -228,15 +233,6 @@ ngx_http_urlstore_hot_attach(ngx_http_urlstore_zone_t *zone)
     if (ngx_http_urlstore_hot) {
         us_store_hot(zone->store, ngx_http_urlstore_hot,
                      &zone->tally->n[US_N_HOT]);
-    }
-}
-
-
-void
-ngx_http_urlstore_hot_wipe(void)
-{
-    if (ngx_http_urlstore_hot) {
-        us_hot_wipe(ngx_http_urlstore_hot);
     }
 }
 
@@ -511,6 +507,88 @@ ngx_http_urlstore_sweep(ngx_http_urlstore_zone_t *zone)
 
 
 /*
+ * Requests leave texts of URLs in the memory that they free, in the pieces that
+ * a worker keeps for the next ones, and in its tables.  When records of erased
+ * URLs are gone, each worker wipes all that; and once more after a while,
+ * because blocks that were in use then have texts, too: those of connections
+ * that wait for their next request.
+ *
+ * A replica's jobs wipe what they keep, and their stacks, before
+ * (us_replica.c).
+ *
+ * Not wiped are blocks that are in use for longer, and what other modules keep.
+ */
+
+static void
+ngx_http_urlstore_wipe(ngx_http_urlstore_zone_t *zone)
+{
+    uint64_t    lsn;
+    ngx_uint_t  i;
+
+    lsn = us_store_erased_lsn(zone->store);
+
+    if (zone->wipe_generation != zone->life.generation) {
+
+        /* its LSNs may be others, or URLs were there again */
+
+        zone->wipe_generation = zone->life.generation;
+        zone->wiping = 0;
+        zone->wiped = 0;
+    }
+
+    if (lsn <= zone->wiped
+        || (ngx_msec_int_t) (ngx_current_msec - zone->wipe_next) < 0)
+    {
+        return;
+    }
+
+    /* a training has URLs of the store, until it has ended */
+
+    if (zone->train && us_trainer_done(zone->train)) {
+        ngx_http_urlstore_train(zone);
+    }
+
+    if (zone->train || !us_life_followed(&zone->life, lsn)) {
+        return;
+    }
+
+    /* also if it fails: not at each tick, as it empties the hot table */
+
+    zone->wipe_next = ngx_current_msec
+                      + ngx_min(zone->erase_within / 8,
+                                NGX_HTTP_URLSTORE_WIPE_AGAIN);
+
+    us_store_wipe(zone->store);
+    us_norm_ws_wipe(zone->ws);
+
+    if (ngx_http_urlstore_hot) {
+        us_hot_wipe(ngx_http_urlstore_hot);
+    }
+
+    for (i = 0; i < NGX_HTTP_URLSTORE_PROFILES; i++) {
+        if (zone->norms[i]) {
+            us_norm_ws_wipe(zone->wss[i]);
+        }
+    }
+
+    ngx_http_urlstore_out_exit();
+    us_wipe_stack();
+
+    if (us_wipe_heap() != 0) {
+        return;
+    }
+
+    if (lsn == zone->wiping) {
+        zone->wiped = lsn;
+        us_life_wiped(&zone->life, lsn);
+        return;
+    }
+
+    zone->wiping = lsn;
+}
+
+
+/*
  * Of all processes that serve the zone, one has the file, and the next one when
  * that has ended.  If somebody has moved or changed the file, it is opened
  * again.
@@ -590,7 +668,7 @@ ngx_http_urlstore_tick(ngx_event_t *ev)
     ngx_http_urlstore_shard_tick(zone);
     ngx_http_urlstore_clock(zone);
     ngx_http_urlstore_sweep(zone);
-    zone->kind->wipe(zone);
+    ngx_http_urlstore_wipe(zone);
     ngx_http_urlstore_audit(zone);
 
     /* a worker that left its loop would wait for its thread in another one */

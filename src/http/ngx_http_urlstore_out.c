@@ -14,7 +14,8 @@
  * The first piece can be small and of the request's pool, so that a single
  * answer costs no more than that.  Pieces of 64 KB have pages of their own.  A
  * worker keeps some from one request to the next, because fresh pages are page
- * faults, a third of a batch's time; it returns the others to the system.
+ * faults, a third of a batch's time; it returns the others to the system.  The
+ * groups of a batch are made of pieces, too.
  */
 
 
@@ -23,17 +24,12 @@
 #include <sys/mman.h>
 
 
-#define NGX_HTTP_URLSTORE_KEEP    32
+/* 4 MB: after a disk that stood still many come back */
+#define NGX_HTTP_URLSTORE_KEEP    64
 
-
-/* at the start of each piece: its place in its request's list, or worker's */
-
-typedef ngx_queue_t  ngx_http_urlstore_piece_t;
-
-
-#define NGX_HTTP_URLSTORE_MAP     (64 * 1024)
-#define NGX_HTTP_URLSTORE_PIECE   (NGX_HTTP_URLSTORE_MAP                      \
-                                   - sizeof(ngx_http_urlstore_piece_t))
+/* before each piece: its place in its request's list, or in the worker's */
+#define NGX_HTTP_URLSTORE_MAP     (NGX_HTTP_URLSTORE_PIECE                    \
+                                   + sizeof(ngx_queue_t))
 
 
 /* free ones of the worker */
@@ -110,17 +106,21 @@ ngx_http_urlstore_piece_unmap(void *p)
 }
 
 
-static void
-ngx_http_urlstore_piece_put(ngx_http_urlstore_piece_t *piece)
+void
+ngx_http_urlstore_piece_put(void *piece)
 {
-    ngx_queue_remove(piece);
+    ngx_queue_t  *q;
+
+    q = (ngx_queue_t *) piece - 1;
+
+    ngx_queue_remove(q);
 
     if (ngx_http_urlstore_npieces == NGX_HTTP_URLSTORE_KEEP) {
-        ngx_http_urlstore_piece_unmap(piece);
+        ngx_http_urlstore_piece_unmap(q);
         return;
     }
 
-    ngx_queue_insert_head(&ngx_http_urlstore_pieces, piece);
+    ngx_queue_insert_head(&ngx_http_urlstore_pieces, q);
     ngx_http_urlstore_npieces++;
 }
 
@@ -135,7 +135,7 @@ ngx_http_urlstore_piece_cleanup(void *data)
     ngx_queue_t *pieces = data;
 
     while (!ngx_queue_empty(pieces)) {
-        ngx_http_urlstore_piece_put(ngx_queue_head(pieces));
+        ngx_http_urlstore_piece_put(ngx_queue_head(pieces) + 1);
     }
 }
 
@@ -145,7 +145,7 @@ ngx_http_urlstore_piece_cleanup(void *data)
  * AddressSanitizer sees the end of malloc()'s only.
  */
 
-static ngx_http_urlstore_piece_t *
+void *
 ngx_http_urlstore_piece_get(ngx_http_urlstore_out_t *out)
 {
     ngx_queue_t         *q;
@@ -193,35 +193,25 @@ ngx_http_urlstore_piece_get(ngx_http_urlstore_out_t *out)
 
     ngx_queue_insert_tail(out->pieces, q);
 
-    return q;
+    return q + 1;
 }
 
 
 ngx_int_t
 ngx_http_urlstore_out_room(ngx_http_urlstore_out_t *out, size_t n)
 {
-    size_t                      size;
-    u_char                     *p;
-    ngx_buf_t                  *b;
-    ngx_chain_t                *cl;
-    ngx_http_urlstore_piece_t  *piece;
+    size_t        size;
+    u_char       *p;
+    ngx_buf_t    *b;
+    ngx_chain_t  *cl;
 
     if ((size_t) (out->end - out->pos) >= n) {
         return NGX_OK;
     }
 
-    piece = NULL;
-    size = NGX_HTTP_URLSTORE_PIECE;
-
-    if (n > size) {
-        size = n;
-        p = ngx_palloc(out->pool, n);
-
-    } else {
-        piece = ngx_http_urlstore_piece_get(out);
-        p = (u_char *) (piece ? piece + 1 : NULL);
-    }
-
+    size = ngx_max(n, NGX_HTTP_URLSTORE_PIECE);
+    p = size > NGX_HTTP_URLSTORE_PIECE ? ngx_palloc(out->pool, size)
+                                       : ngx_http_urlstore_piece_get(out);
     cl = ngx_chain_get_free_buf(out->pool, &out->free);
 
     if (p == NULL || cl == NULL) {
@@ -238,9 +228,8 @@ ngx_http_urlstore_out_room(ngx_http_urlstore_out_t *out, size_t n)
     b->end = p + size;
     b->temporary = 1;
 
-    /* marks a buffer whose piece begins before b->start */
-
-    b->tag = piece ? (ngx_buf_tag_t) &ngx_http_urlstore_pieces : NULL;
+    b->tag = size > NGX_HTTP_URLSTORE_PIECE
+             ? NULL : (ngx_buf_tag_t) &ngx_http_urlstore_pieces;
 
     ngx_http_urlstore_out_append(out, cl);
 
@@ -272,8 +261,7 @@ static void
 ngx_http_urlstore_out_release(ngx_http_urlstore_out_t *out, ngx_chain_t *cl)
 {
     if (cl->buf->tag == (ngx_buf_tag_t) &ngx_http_urlstore_pieces) {
-        ngx_http_urlstore_piece_put((ngx_http_urlstore_piece_t *)
-                                    cl->buf->start - 1);
+        ngx_http_urlstore_piece_put(cl->buf->start);
         cl->buf->tag = NULL;
     }
 

@@ -24,7 +24,8 @@
 #define NGX_HTTP_URLSTORE_UNPROCESSABLE   422
 
 
-/* bytes of a slice, at least */
+/* bytes of a piece of a reply, and of a slice of it, at least */
+#define NGX_HTTP_URLSTORE_PIECE    (64 * 1024 - sizeof(ngx_queue_t))
 #define NGX_HTTP_URLSTORE_ENOUGH   (96 * 1024)
 
 
@@ -179,9 +180,6 @@ struct ngx_http_urlstore_kind_s {
     /* of a worker that starts; NULL: nothing */
     ngx_int_t                     (*open)(ngx_http_urlstore_zone_t *zone,
                                           ngx_log_t *log);
-
-    /* at each tick: see ngx_http_urlstore_wipe.c; only with a store */
-    void                          (*wipe)(ngx_http_urlstore_zone_t *zone);
 
     /* a link to its canonical URL */
     us_verdict_t                  (*normalize)(const us_norm_t *norm,
@@ -600,9 +598,15 @@ ngx_int_t ngx_http_urlstore_out_room(ngx_http_urlstore_out_t *out, size_t n);
 ngx_int_t ngx_http_urlstore_out_printf(ngx_http_urlstore_out_t *out,
     size_t max, const char *fmt, ...);
 
+/* a piece, whose bytes are any; it is freed with out->pool at the latest */
+void *ngx_http_urlstore_piece_get(ngx_http_urlstore_out_t *out);
+void ngx_http_urlstore_piece_put(void *piece);
+
 ngx_chain_t *ngx_http_urlstore_out_take(ngx_http_urlstore_out_t *out,
     ngx_uint_t last);
 ngx_uint_t ngx_http_urlstore_out_sent(ngx_http_urlstore_out_t *out);
+
+/* the free pieces of the worker: its end, and an erasure */
 void ngx_http_urlstore_out_exit(void);
 
 

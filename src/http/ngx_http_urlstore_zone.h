@@ -278,7 +278,6 @@ void ngx_http_urlstore_clock(ngx_http_urlstore_zone_t *zone);
 void ngx_http_urlstore_refresh(ngx_http_urlstore_zone_t *zone);
 
 void ngx_http_urlstore_hot_init(size_t size, ngx_log_t *log);
-void ngx_http_urlstore_hot_wipe(void);
 void ngx_http_urlstore_hot_exit(void);
 void ngx_http_urlstore_train(ngx_http_urlstore_zone_t *zone);
 
