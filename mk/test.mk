@@ -209,14 +209,17 @@ check-weak:     ## t/model/weak.c under weak memory models (GENMC=genmc), result
 #   make test-bare BARE='run stop'         others
 #   make test-bare BARE=test T=t/formats.t     one test
 #   make test-bare BARE='deb test-deb'     packages, which are kept in build/SUITE
+#   make test-bare BARE_USER=tester        all by one who is not root
 
-BARE ?= run stop test-docs test
-ARCH ?=
+BARE      ?= run stop test-docs test
+ARCH      ?=
+BARE_USER ?=
 
 test-bare:      ## run, test-docs and test in a bare Debian (SUITE): root, debootstrap, 10 GB
 	@tools/packages.sh install debootstrap $(if $(ARCH),qemu-user-static dpkg-dev \
 	    crossbuild-essential-$(ARCH))
-	@SUITE=$(SUITE) ARCH=$(ARCH) T='$(T)' tools/bare.sh $(B)/bare $(BARE)
+	@SUITE=$(SUITE) ARCH=$(ARCH) T='$(T)' BARE_USER=$(BARE_USER) \
+	    tools/bare.sh $(B)/bare $(BARE)
 
 # --- another C library, another machine ---------------------------------
 #

@@ -7,9 +7,10 @@
 # DIRECTORY gets a system by debootstrap (minbase), with a clone of the commit
 # of this repository in /root/clone; it is removed afterwards unless KEEP=1.
 # Root makes one target after the other; `test`, of the files in $T if there are
-# any, is then made again by a user who is not root.  Packages that were made
-# (`deb`) are kept beside DIRECTORY, in a folder named SUITE, or SUITE-ARCH.
-# Needs root and debootstrap.  All processes end with this one.
+# any, is then made again by a user who is not root.  With BARE_USER=NAME, root
+# makes `deps` alone, and NAME the targets, in a clone of its own.  Packages
+# that root made (`deb`) are kept beside DIRECTORY, in a folder named SUITE, or
+# SUITE-ARCH.  Needs root and debootstrap.  All processes end with this one.
 #
 # ARCH is another machine's: its programs run under qemu (qemu-user-static).
 # The kernel is asked to, as systemd would, unless it does so already.  If this
@@ -21,7 +22,7 @@ set -eu
 [ $# -ge 2 ] || { echo 'usage: tools/bare.sh DIRECTORY TARGET...' >&2; exit 2; }
 dir=$(realpath -m "$1")
 shift
-targets=$*
+targets=("$@")
 top=$(cd "$(dirname "$0")/.." && pwd)
 suite=${SUITE:-bookworm}
 mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' \
@@ -83,28 +84,41 @@ END
     done
 fi
 
-cat > "$dir/root/run" <<END
+cat > "$dir/root/run" <<'END'
 set -e
 mount -t tmpfs tmpfs /dev/shm 2>/dev/null || true
-cd /root/clone
-for target in $targets; do
-    start=\$(date +%s)
-    make \$target < /dev/null
-    echo "bare, root: make \$target passed in \$((\$(date +%s) - start)) s"
-done
-ls /usr/sbin/policy-rc.d 2>/dev/null && { echo 'left: policy-rc.d'; exit 1; }
 
-[[ ' $targets ' = *' test '* ]] || exit 0
+targets() {
+    local user=$1 clone=$2 start
+
+    shift 2
+    for target; do
+        start=$(date +%s)
+        su "$user" -c "cd $clone && make $target < /dev/null"
+        echo "bare, $user: make $target passed in $(($(date +%s) - start)) s"
+    done
+}
+
+user=$1
+shift
+if [ -n "$user" ]; then
+    again=$*
+    set -- deps
+elif [[ " $* " = *' test '* ]]; then
+    user=tester again=test
+fi
+
+targets root /root/clone "$@"
+ls /usr/sbin/policy-rc.d 2>/dev/null && { echo 'left: policy-rc.d'; exit 1; }
 
 # one who cannot install
 
-useradd -m -d /srv/tester tester
-cp -r /root/clone /srv/tester/clone
-rm -rf /srv/tester/clone/build
-chown -R tester: /srv/tester/clone
-start=\$(date +%s)
-su tester -c 'cd ~/clone && make test < /dev/null'
-echo "bare, another user: make test passed in \$((\$(date +%s) - start)) s"
+[ -n "$user" ] || exit 0
+useradd -m -d "/srv/$user" "$user"
+cp -r /root/clone "/srv/$user/clone"
+rm -rf "/srv/$user/clone/build"
+chown -R "$user:" "/srv/$user/clone"
+targets "$user" "/srv/$user/clone" $again
 END
 
 # The namespace takes its mounts and processes along when it ends.  A container
@@ -113,14 +127,18 @@ END
 # The system is a mount of its own: make test-deb makes a namespace inside.
 
 unshare --mount --pid --fork --kill-child -- bash -c '
+    dir=$1
+    shift
     mount --make-rprivate /
-    mount --bind "$1" "$1"
-    cd "$1"
-    mount -t proc proc "$1/proc" || mount --rbind /proc "$1/proc"
-    mount --rbind /dev "$1/dev"
-    exec chroot . env -i HOME=/root LANG=C.UTF-8 TERM=dumb T="$2" $3 \
+    mount --bind "$dir" "$dir"
+    cd "$dir"
+    mount -t proc proc "$dir/proc" || mount --rbind /proc "$dir/proc"
+    mount --rbind /dev "$dir/dev"
+    exec chroot . "$@"' - "$dir" \
+    env -i HOME=/root LANG=C.UTF-8 TERM=dumb T="${T:-}" \
         PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
-        bash /root/run' - "$dir" "${T:-}" ${compiler:+COMPILER_PATH=/cross}
+        ${compiler:+COMPILER_PATH=/cross} \
+        bash /root/run "${BARE_USER:-}" "${targets[@]}"
 
 if [ -d "$dir/root/clone/build/deb" ]; then
     packages=$(dirname "$dir")/$suite${ARCH:+-$ARCH}
