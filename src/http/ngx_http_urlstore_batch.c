@@ -97,6 +97,20 @@ ngx_http_urlstore_claim_handler(ngx_http_urlstore_ctx_t *ctx)
 }
 
 
+/* POST /erase of ids and URLs; all else: ngx_http_urlstore_erase.c */
+
+ngx_int_t
+ngx_http_urlstore_erase_handler(ngx_http_urlstore_ctx_t *ctx)
+{
+    ngx_int_t  rc;
+
+    rc = ngx_http_urlstore_erasures(ctx);
+
+    return rc == NGX_DECLINED
+           ? ngx_http_urlstore_batch(ctx, NGX_HTTP_URLSTORE_ERASE, 0) : rc;
+}
+
+
 /*
  * Once: at the end of the batch; or at that of the request, if it is ended
  * while it waits.

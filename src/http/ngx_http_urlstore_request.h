@@ -463,6 +463,10 @@ ngx_int_t ngx_http_urlstore_older(ngx_http_urlstore_ctx_t *ctx,
 ngx_int_t ngx_http_urlstore_claim_time(ngx_http_urlstore_ctx_t *ctx,
     ngx_uint_t clear, uint64_t *at);
 
+/* the site that a client names, by ctx->tail or site=; NGX_DECLINED: go on */
+ngx_int_t ngx_http_urlstore_site_key(ngx_http_urlstore_ctx_t *ctx,
+    ngx_str_t *host, us_str_t *key, int *merge);
+
 /* what is wrong with a text that is no id; its length and bytes */
 #define NGX_HTTP_URLSTORE_NO_ID                                               \
     "\"%*s\" is not an id; a decimal number of at most 32 digits, without a "  \
@@ -524,10 +528,6 @@ ngx_int_t ngx_http_urlstore_one_url(ngx_http_urlstore_ctx_t *ctx,
 
 /* ngx_http_urlstore_urls.c */
 
-/* the site that a client names, by ctx->tail or site=; NGX_DECLINED: go on */
-ngx_int_t ngx_http_urlstore_site_key(ngx_http_urlstore_ctx_t *ctx,
-    ngx_str_t *host, us_str_t *key, int *merge);
-
 /* the replies: 404; the prefix, which has ctx->id, or NULL if there is none */
 ngx_int_t ngx_http_urlstore_site_missing(ngx_http_urlstore_ctx_t *ctx);
 ngx_int_t ngx_http_urlstore_prefix_answer(ngx_http_urlstore_ctx_t *ctx,
@@ -548,26 +548,25 @@ ngx_int_t ngx_http_urlstore_url_bad(ngx_http_urlstore_ctx_t *ctx);
 ngx_int_t ngx_http_urlstore_url_missing(ngx_http_urlstore_ctx_t *ctx);
 ngx_int_t ngx_http_urlstore_url_gone(ngx_http_urlstore_ctx_t *ctx);
 
+/* ngx_http_urlstore_erase.c */
+
 /*
- * ngx_http_urlstore_erasures.c: of POST /erase, whether its arguments are
- * right, and the site that they name, or none.  NGX_DECLINED: go on.
+ * Of POST /erase: whether its arguments are right, and the site that they name,
+ * or none.  NGX_DECLINED: go on.
  */
 ngx_int_t ngx_http_urlstore_erase_args(ngx_http_urlstore_ctx_t *ctx,
     us_str_t *site);
 
-/* ngx_http_urlstore_erase.c */
-
 /* whether the request's reason can be kept; NGX_DECLINED: go on */
 ngx_int_t ngx_http_urlstore_erase_reason(ngx_http_urlstore_ctx_t *ctx);
 
-/* erases a site; or the URL of ctx->id, NGX_DECLINED: it has none */
-ngx_int_t ngx_http_urlstore_erase_site(ngx_http_urlstore_ctx_t *ctx,
-    us_str_t site);
+/* erases the URL of ctx->id; NGX_DECLINED: it has none */
 ngx_int_t ngx_http_urlstore_erase_id(ngx_http_urlstore_ctx_t *ctx);
 
-/* the replies: one erasure, with ctx->status; 404 */
-ngx_int_t ngx_http_urlstore_erasure_reply(ngx_http_urlstore_ctx_t *ctx,
-    uint64_t number);
+/* /erase; NGX_DECLINED: it is a batch */
+ngx_int_t ngx_http_urlstore_erasures(ngx_http_urlstore_ctx_t *ctx);
+
+/* the reply to a number of none: 404 */
 ngx_int_t ngx_http_urlstore_erasure_missing(ngx_http_urlstore_ctx_t *ctx);
 
 /* ngx_http_urlstore_variables.c */

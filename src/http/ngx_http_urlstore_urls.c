@@ -46,61 +46,6 @@ typedef struct {
 } ngx_http_urlstore_urls_t;
 
 
-/*
- * The key of the site that a client names, in the request's pool.  *merge is
- * whether www.KEY is the same site.
- */
-
-ngx_int_t
-ngx_http_urlstore_site_key(ngx_http_urlstore_ctx_t *ctx, ngx_str_t *host,
-    us_str_t *key, int *merge)
-{
-    int                        rc;
-    u_char                    *p;
-    uint64_t                   budget;
-    us_str_t                   name;
-    us_canon_t                 canon;
-    ngx_uint_t                 by_path;
-    ngx_http_urlstore_zone_t  *zone;
-    u_char                     buf[US_LOOKUP_BUF];
-
-    zone = ctx->zone;
-
-    budget = NGX_HTTP_URLSTORE_BUDGET;
-    us_norm_ws_budget(zone->ws, &budget);
-
-    rc = us_lookup_site(zone->norm, zone->ws, ngx_http_urlstore_str(host),
-                        buf, &canon);
-
-    us_norm_ws_budget(zone->ws, NULL);
-
-    if (rc != 0) {
-        by_path = (host == &ctx->tail);
-
-        return ngx_http_urlstore_bad(ctx, "invalid %s \"%*s\"; "
-                                     "%sHOST[:PORT] is expected",
-                                     by_path ? "host" : "\"site\"",
-                                     ngx_min(host->len, 100), host->data,
-                                     by_path ? "/site/" : "");
-    }
-
-    name = us_canon_site(&canon);
-
-    p = ngx_pnalloc(ctx->r->pool, name.len);
-    if (p == NULL) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    key->data = p;
-    key->len = name.len;
-    *merge = canon.merge == US_MERGE_FIRST;
-
-    ngx_memcpy(p, name.data, name.len);
-
-    return NGX_DECLINED;
-}
-
-
 /* NGX_DECLINED: go on; else the reply has been sent */
 
 static ngx_int_t
