@@ -1,13 +1,14 @@
 
 /*
- * What every file of the nginx side uses, and which file does what.
+ * What every file of the nginx side uses: zones, their memory, their directives,
+ * their life and their counters.  And which file does what.
  *
- * directives and zones (ngx_http_urlstore_zone.h)
+ * directives and zones
  *
  *     ngx_http_urlstore_module.c    directives, configuration
  *     ngx_http_urlstore_options.c   directives of zones, and their options
  *     ngx_http_urlstore_zone.c      memory and directory, in the master
- *     ngx_http_urlstore_life.c      in a worker: threads, the lock, training
+ *     ngx_http_urlstore_life.c      of a worker: threads, the tick, the lock
  *     ngx_http_urlstore_rules.c     directives of a zone's normalizer
  *     ngx_http_urlstore_stats.c     /health, /stats, /metrics, the status page
  *     ngx_http_urlstore_cluster.h   clusters, their maps and shards
@@ -35,6 +36,14 @@
  * it can answer, and calls it.  The endpoint collects its reply in ctx->out and
  * leaves through ngx_http_urlstore_reply_when(), which sends the reply when all
  * that it reports is promised (life/us_life.h).
+ *
+ * Each zone has a life, a state machine without nginx (life/us_life.h).  That
+ * of a zone in memory alone, of a filter and of a router is READY and promises
+ * at once (conf.memory), so that no request asks for the kind of its zone.
+ *
+ * The master opens the directory of path= and its lock file.  Workers inherit
+ * both, so the lock (flock(2)) is free when the last process of this master is
+ * gone.
  */
 
 
@@ -43,6 +52,15 @@
 
 
 #include "../us_base.h"
+#include "../api/us_figures.h"
+#include "../url/us_normalize.h"
+#include "../store/us_erasures.h"
+#include "../store/us_store.h"
+#include "../cluster/us_map.h"
+#include "../api/us_audit.h"
+#include "../life/us_life.h"
+#include "../life/us_trainer.h"
+#include "../journal/us_ship.h"
 
 #include <ngx_config.h>
 #include <ngx_core.h>
@@ -81,6 +99,276 @@ ngx_http_urlstore_now(void)
 
     return (uint64_t) ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
 }
+
+
+#define NGX_HTTP_URLSTORE_PROFILES   4
+
+/* the calls of a router to one shard, but for those of /stats and the like */
+
+typedef struct {
+    ngx_atomic_t                    calls;
+    ngx_atomic_t                    failed;   /* no reply, or not of it */
+    ngx_atomic_t                    unknown;  /* which may be done */
+    ngx_atomic_t                    items;    /* left without an answer */
+    ngx_atomic_t                    time;     /* us, of all calls */
+    ngx_atomic_t                    node;     /* where the next one begins */
+} ngx_http_urlstore_calls_t;
+
+
+/* what all workers share beside the store; never moves, never shrinks */
+
+typedef struct {
+    void                           *mem;      /* the store's mapping */
+    size_t                          size;
+    time_t                          started;
+    us_tally_t                     *tallies;
+    us_share_t                     *life;
+    ngx_http_urlstore_calls_t      *calls;    /* of a router, by shard */
+    ngx_atomic_t                    clock_ahead;  /* 1: it has been logged */
+    ngx_atomic_t                    clock_offset; /* s, of the time of day */
+    ngx_atomic_t                    keys_since; /* s: keep= is as long as now */
+} ngx_http_urlstore_sh_t;
+
+
+/* descriptors that outlive a cycle, in the master and inherited by workers */
+
+typedef struct {
+    int                             dirfd;
+    int                             lock;
+    ngx_uint_t                      refs;
+} ngx_http_urlstore_dir_t;
+
+
+/*
+ * A zone.  The first half is configuration, made before workers fork; the
+ * second belongs to one worker.
+ */
+
+struct ngx_http_urlstore_zone_s {
+    ngx_str_t                       name;
+    ngx_shm_zone_t                 *shm_zone; /* NULL: not declared (yet) */
+    ngx_slab_pool_t                *shpool;
+    ngx_http_urlstore_sh_t         *sh;
+
+    us_norm_t                      *norm;
+    us_profile_t                    profile;
+    us_www_t                        www;
+    us_store_conf_t                 conf;
+    ngx_uint_t                      sets;     /* that requests may make */
+    time_t                          keys_keep; /* 0: off */
+    unsigned                        sets_auto; /* at their first use */
+    unsigned                        huge;
+    ngx_msec_t                      erase_within; /* bytes of erased URLs go */
+    ngx_uint_t                      rules;    /* user rules of all kinds */
+    ngx_uint_t                      limits;   /* urlstore_max_*, one bit each */
+    const ngx_http_urlstore_kind_t *kind;
+    void                           *own;      /* of a filter, a router */
+    ngx_str_t                       path;     /* of path=, or empty */
+
+    /* its life; life.conf has most options */
+    us_life_t                       life;
+    ngx_cycle_t                    *cycle;
+    ngx_thread_pool_t              *pool;
+    ngx_http_urlstore_dir_t        *dir;      /* NULL: no path= */
+
+    us_replicate_conf_t             replicate;  /* of life.conf.replicate */
+    ngx_str_t                       base;
+
+    /* of a shard: ngx_http_urlstore_cluster.h */
+    struct ngx_http_urlstore_cluster_s
+                                   *cluster;  /* NULL: it is none */
+    ngx_int_t                       shard;
+    ngx_str_t                       node;
+    uint64_t                        first_id; /* its ids begin with it */
+
+    /* of one worker */
+
+    us_store_t                     *store;
+    us_norm_ws_t                   *ws;
+    us_tally_t                     *tally;
+    int64_t                         clock;    /* s, when last looked at */
+    us_trainer_t                   *train;    /* NULL: none is under way */
+    us_map_t                       *map;      /* that of the store, or NULL */
+    uint64_t                        map_number;
+    uint64_t                        map_file; /* version seen in the file */
+    ngx_uint_t                      map_missed; /* its absence was looked at */
+
+    us_sweep_t                      sweep;
+    uint64_t                        sweep_generation; /* of the store */
+    time_t                          sweep_next;       /* not before */
+    ngx_event_t                     sweep_event;
+
+    uint64_t                        wiping;   /* LSN: once, and */
+    uint64_t                        wiped;    /* twice */
+    ngx_msec_t                      wipe_next;
+
+    us_audit_t                      audit;    /* fd -1: not open */
+    ngx_msec_t                      audit_next;
+    uint64_t                        wipe_generation;
+
+    ngx_thread_task_t              *tasks[US_ROLES];
+    ngx_event_t                     tick;
+    ngx_event_t                     wake;
+    ngx_queue_t                     parked;
+
+    /* GET /log: how long files are kept; the lock of a reader that was cut */
+    us_pace_t                       pace;
+    int                             readers;
+    ngx_event_t                     readers_end;
+    unsigned                        readers_kept:1;
+
+    /* another profile's normalizer for /normalize, made when asked for */
+    us_norm_t                      *norms[NGX_HTTP_URLSTORE_PROFILES];
+    us_norm_ws_t                   *wss[NGX_HTTP_URLSTORE_PROFILES];
+};
+
+
+/* the id that clients know, of one of the store */
+
+static inline uint64_t
+ngx_http_urlstore_id(const ngx_http_urlstore_zone_t *zone, uint64_t id)
+{
+    return id == US_STORE_NO_ID ? id : zone->first_id + id;
+}
+
+
+typedef struct {
+    ngx_array_t                     zones;    /* ngx_http_urlstore_zone_t * */
+    ngx_array_t                     clusters; /* of urlstore_cluster */
+    size_t                          hot_size; /* 0: workers have no hot table */
+    size_t                          keys_size; /* of a zone; 0: off */
+    ngx_msec_t                      keys_keep;
+
+    const ngx_http_urlstore_endpoint_t
+                                   *endpoints; /* NGX_HTTP_URLSTORE_ENDPOINTS */
+    const ngx_http_urlstore_kind_t *store;    /* the kind of urlstore_zone */
+
+    /* the zone of a cluster that is routed here; NULL: an error was logged */
+    ngx_http_urlstore_zone_t     *(*route)(ngx_conf_t *cf,
+                                     struct ngx_http_urlstore_cluster_s *cl);
+} ngx_http_urlstore_main_conf_t;
+
+
+/*
+ * An option of a directive, NAME=VALUE.  set() returns NGX_OK, NGX_ERROR, or
+ * NGX_ABORT: it has logged why.
+ */
+typedef struct ngx_http_urlstore_option_s  ngx_http_urlstore_option_t;
+
+struct ngx_http_urlstore_option_s {
+    ngx_str_t                       name;
+    ngx_int_t                     (*set)(ngx_conf_t *cf, void *conf,
+                                        const ngx_http_urlstore_option_t *opt,
+                                        ngx_str_t *value);
+    size_t                          offset;   /* of the value, in conf */
+    uint64_t                        least;
+    uint64_t                        most;
+    ngx_conf_enum_t                *words;
+    const char                     *needs;    /* another option, or NULL */
+    const char                     *allowed;  /* NULL: words */
+};
+
+
+/* ngx_http_urlstore_options.c */
+
+char *ngx_http_urlstore_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+ngx_http_urlstore_zone_t *ngx_http_urlstore_zone_find(ngx_conf_t *cf,
+    ngx_str_t *name);
+
+/* for the directives that make a zone, in the order of their use */
+
+ngx_http_urlstore_zone_t *ngx_http_urlstore_zone_declare(ngx_conf_t *cf,
+    size_t *size);
+
+/* reads NAME=VALUE from argument `from` on, into conf */
+ngx_int_t ngx_http_urlstore_options_read(ngx_conf_t *cf, void *conf,
+    ngx_uint_t from, ngx_http_urlstore_option_t *options);
+ngx_int_t ngx_http_urlstore_path_free(ngx_conf_t *cf,
+    ngx_http_urlstore_zone_t *zone);
+ngx_int_t ngx_http_urlstore_zone_resized(ngx_conf_t *cf,
+    ngx_http_urlstore_zone_t *zone, size_t size);
+char *ngx_http_urlstore_zone_add(ngx_conf_t *cf,
+    ngx_http_urlstore_zone_t *zone, size_t size, ngx_shm_zone_init_pt init);
+
+/* types of options that other directives have, too */
+ngx_int_t ngx_http_urlstore_opt_word(ngx_conf_t *cf, void *conf,
+    const ngx_http_urlstore_option_t *opt, ngx_str_t *value);
+ngx_int_t ngx_http_urlstore_opt_path(ngx_conf_t *cf, void *conf,
+    const ngx_http_urlstore_option_t *opt, ngx_str_t *value);
+ngx_int_t ngx_http_urlstore_opt_text(ngx_conf_t *cf, void *conf,
+    const ngx_http_urlstore_option_t *opt, ngx_str_t *value);
+ngx_int_t ngx_http_urlstore_opt_time(ngx_conf_t *cf, void *conf,
+    const ngx_http_urlstore_option_t *opt, ngx_str_t *value);
+
+extern ngx_conf_enum_t  ngx_http_urlstore_profiles[];
+extern ngx_conf_enum_t  ngx_http_urlstore_www[];
+
+/* ngx_http_urlstore_zone.c */
+
+/* pages of a store's zone that are left to nginx and to small things */
+#define NGX_HTTP_URLSTORE_SPARE   16
+
+ngx_int_t ngx_http_urlstore_zone_init(ngx_shm_zone_t *shm_zone, void *data);
+
+/* the threads of a zone with a life on disk, or in a log */
+ngx_int_t ngx_http_urlstore_zone_threads(ngx_conf_t *cf,
+    ngx_http_urlstore_zone_t *zone);
+
+/* of an init callback: random bytes; a name for the pool in nginx's messages */
+ngx_int_t ngx_http_urlstore_random(ngx_log_t *log, void *p, size_t len);
+ngx_int_t ngx_http_urlstore_pool_name(ngx_slab_pool_t *shpool,
+    const char *kind, ngx_str_t *name);
+
+/* also: what workers share, NULL: no memory; the shared part of the life */
+ngx_http_urlstore_sh_t *ngx_http_urlstore_zone_share(
+    ngx_http_urlstore_zone_t *zone);
+ngx_int_t ngx_http_urlstore_zone_life(ngx_http_urlstore_zone_t *zone);
+
+/* and whether the zone can go on with the data of the old one */
+ngx_int_t ngx_http_urlstore_zone_same(ngx_http_urlstore_zone_t *zone,
+    ngx_http_urlstore_zone_t *old);
+
+/* ngx_http_urlstore_life.c */
+
+ngx_int_t ngx_http_urlstore_zone_open(ngx_http_urlstore_zone_t *zone,
+    ngx_log_t *log);
+void ngx_http_urlstore_zone_close(ngx_http_urlstore_zone_t *zone);
+void ngx_http_urlstore_zone_exit(ngx_http_urlstore_zone_t *zone);
+
+/* of the kind of urlstore_zone: its store */
+ngx_int_t ngx_http_urlstore_store_open(ngx_http_urlstore_zone_t *zone,
+    ngx_log_t *log);
+
+/* the time, for the store's calls that follow */
+void ngx_http_urlstore_clock(ngx_http_urlstore_zone_t *zone);
+
+/* of every request: another process may have changed state and epoch */
+void ngx_http_urlstore_refresh(ngx_http_urlstore_zone_t *zone);
+
+void ngx_http_urlstore_hot_init(size_t size, ngx_log_t *log);
+void ngx_http_urlstore_hot_exit(void);
+void ngx_http_urlstore_train(ngx_http_urlstore_zone_t *zone);
+
+/* completes erasures, if there is anything to do; cheap */
+void ngx_http_urlstore_sweep(ngx_http_urlstore_zone_t *zone);
+
+/* what was done with an erasure, for the error log */
+void ngx_http_urlstore_erasure_log(ngx_http_urlstore_zone_t *zone,
+    uint64_t number, const char *what);
+
+/* ngx_http_urlstore_wait.c */
+
+void ngx_http_urlstore_park_init(ngx_http_urlstore_zone_t *zone);
+
+/* answers those that need not wait any more */
+void ngx_http_urlstore_park_wake(void *data);
+
+/* ngx_http_urlstore_rules.c */
+
+char *ngx_http_urlstore_rule(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
+char *ngx_http_urlstore_rule_words(ngx_conf_t *cf, ngx_command_t *cmd,
+    void *conf);
+char *ngx_http_urlstore_limit(ngx_conf_t *cf, ngx_command_t *cmd, void *conf);
 
 
 #endif /* _NGX_HTTP_URLSTORE_H_INCLUDED_ */

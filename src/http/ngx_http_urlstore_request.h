@@ -10,7 +10,7 @@
 #define _NGX_HTTP_URLSTORE_REQUEST_H_INCLUDED_
 
 
-#include "ngx_http_urlstore_zone.h"
+#include "ngx_http_urlstore.h"
 #include "../api/us_list.h"
 #include "../api/us_request.h"
 #include "../api/us_figures.h"
