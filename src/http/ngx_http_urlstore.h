@@ -1,7 +1,7 @@
 
 /*
- * What every file of the nginx side uses: zones, their memory, their directives,
- * their life and their counters.  And which file does what.
+ * What every file of the nginx side uses: zones, with their memory, directives,
+ * life and counters.  And which file does what.
  *
  * directives and zones
  *

@@ -157,9 +157,8 @@ static ngx_http_urlstore_post_t *
 ngx_http_urlstore_post_create(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_post_pt look)
 {
-    ngx_pool_cleanup_t            *cln;
-    ngx_http_urlstore_post_t      *a;
-    ngx_http_urlstore_loc_conf_t  *ulcf;
+    ngx_pool_cleanup_t        *cln;
+    ngx_http_urlstore_post_t  *a;
 
     cln = ngx_pool_cleanup_add(ctx->r->pool, sizeof(ngx_http_urlstore_post_t));
     if (cln == NULL) {
@@ -171,10 +170,8 @@ ngx_http_urlstore_post_create(ngx_http_urlstore_ctx_t *ctx,
 
     cln->handler = ngx_http_urlstore_post_cleanup;
 
-    ulcf = ngx_http_get_module_loc_conf(ctx->r, ngx_http_urlstore_module);
-
     a->ctx = ctx;
-    a->cluster = ulcf->admin;
+    a->cluster = ctx->conf->admin;
     a->shard = NGX_ERROR;
     a->look = look;
     a->since = ngx_http_urlstore_now();
@@ -519,22 +516,16 @@ ngx_http_urlstore_post_command(ngx_http_urlstore_ctx_t *ctx)
 static ngx_int_t
 ngx_http_urlstore_admin_get(ngx_http_urlstore_ctx_t *ctx)
 {
-    us_life_t                     *life;
-    ngx_uint_t                     i;
-    ngx_http_request_t            *r;
-    ngx_http_urlstore_loc_conf_t  *ulcf;
-
-    r = ctx->r;
-
-    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
+    us_life_t   *life;
+    ngx_uint_t   i;
 
     i = 0;
-    ctx->zone = ngx_http_urlstore_shard_next(r, ulcf->admin, &i);
+    ctx->zone = ngx_http_urlstore_shard_next(ctx->r, ctx->conf->admin, &i);
 
     if (ctx->zone == NULL) {
         return ngx_http_urlstore_cluster_show(ctx,
-                   ngx_http_urlstore_cluster_map(ulcf->admin,
-                                                 r->connection->log));
+                   ngx_http_urlstore_cluster_map(ctx->conf->admin,
+                                                 ctx->r->connection->log));
     }
 
     ngx_http_urlstore_refresh(ctx->zone);

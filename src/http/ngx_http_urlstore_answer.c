@@ -279,7 +279,7 @@ ngx_http_urlstore_answer(ngx_http_urlstore_batch_t *batch,
         batch->long_reply = 1;
     }
 
-    if (size > batch->conf->max_reply && !batch->over) {
+    if (size > batch->ctx->conf->max_reply && !batch->over) {
 
         /* the rest of the group is in the store: its ids are recorded */
 
@@ -291,7 +291,7 @@ ngx_http_urlstore_answer(ngx_http_urlstore_batch_t *batch,
                                        "the answers have more than %uz bytes "
                                        "(urlstore_max_reply): send fewer "
                                        "URLs, or brief=1",
-                                       batch->conf->max_reply);
+                                       batch->ctx->conf->max_reply);
     }
 
     return NGX_OK;

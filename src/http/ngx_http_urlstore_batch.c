@@ -15,12 +15,9 @@ static ngx_int_t ngx_http_urlstore_batch_run(ngx_http_urlstore_ctx_t *ctx);
 ngx_int_t
 ngx_http_urlstore_add_handler(ngx_http_urlstore_ctx_t *ctx)
 {
-    ngx_int_t                      rc;
-    ngx_http_urlstore_loc_conf_t  *ulcf;
+    ngx_int_t  rc;
 
-    ulcf = ngx_http_get_module_loc_conf(ctx->r, ngx_http_urlstore_module);
-
-    rc = ulcf->quota ? ngx_http_urlstore_quota_test(ctx) : NGX_DECLINED;
+    rc = ctx->conf->quota ? ngx_http_urlstore_quota_test(ctx) : NGX_DECLINED;
 
     if (rc == NGX_HTTP_TOO_MANY_REQUESTS) {
         return ngx_http_urlstore_problem(ctx, rc, NULL, "%V", &ctx->fault);
@@ -176,7 +173,6 @@ ngx_http_urlstore_batch_create(ngx_http_urlstore_ctx_t *ctx,
     }
 
     batch->ctx = ctx;
-    batch->conf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
     batch->action = action;
     batch->answers.marks = (ctx->endpoint->flags & NGX_HTTP_URLSTORE_OF_MARK)
                            != 0;
@@ -466,7 +462,7 @@ ngx_http_urlstore_batch_query(ngx_http_urlstore_batch_t *batch,
     in.text.data = url->data;
     in.text.len = url->len;
 
-    if (url->len > batch->conf->max_url) {
+    if (url->len > batch->ctx->conf->max_url) {
         in.kind = US_INPUT_LONG;
         in.text.len = 0;
     }

@@ -102,8 +102,6 @@ typedef ngx_int_t (*ngx_http_urlstore_show_pt)(
 
 struct ngx_http_urlstore_batch_s {
     ngx_http_urlstore_ctx_t        *ctx;
-    ngx_http_urlstore_loc_conf_t   *conf;
-
     ngx_http_urlstore_action_t      action;
     uint64_t                        start;        /* us, monotonic */
 

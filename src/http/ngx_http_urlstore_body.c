@@ -166,24 +166,21 @@ ngx_int_t
 ngx_http_urlstore_body(ngx_http_urlstore_ctx_t *ctx, ngx_uint_t ids,
     ngx_http_urlstore_handler_pt run)
 {
-    ngx_int_t                      rc;
-    ngx_str_t                     *type;
-    us_input_format_t              format;
-    ngx_pool_cleanup_t            *cln;
-    ngx_http_request_t            *r;
-    ngx_http_urlstore_body_t      *body;
-    ngx_http_urlstore_loc_conf_t  *ulcf;
+    ngx_int_t                  rc;
+    ngx_str_t                 *type;
+    us_input_format_t          format;
+    ngx_pool_cleanup_t        *cln;
+    ngx_http_request_t        *r;
+    ngx_http_urlstore_body_t  *body;
 
     r = ctx->r;
 
-    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
-
-    if (r->headers_in.content_length_n > (off_t) ulcf->max_body) {
+    if (r->headers_in.content_length_n > (off_t) ctx->conf->max_body) {
         return ngx_http_urlstore_problem(ctx, NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
                                          "\"processed\":0",
                                          "a body has at most %uz bytes "
                                          "(urlstore_max_body), this one %O",
-                                         ulcf->max_body,
+                                         ctx->conf->max_body,
                                          r->headers_in.content_length_n);
     }
 
@@ -222,7 +219,7 @@ ngx_http_urlstore_body(ngx_http_urlstore_ctx_t *ctx, ngx_uint_t ids,
     /* the reader must distinguish the longest id, or URL, from longer ones */
 
     us_input_init(&body->input, format, ids == NGX_HTTP_URLSTORE_ONLY_IDS
-                                        ? US_URL_MAX : ulcf->max_url);
+                                        ? US_URL_MAX : ctx->conf->max_url);
 
     body->input.ids = (ids != NGX_HTTP_URLSTORE_NO_IDS);
     body->run = run;
@@ -456,12 +453,9 @@ static ngx_int_t
 ngx_http_urlstore_body_piece(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_body_t *body, us_str_t *piece)
 {
-    us_str_t                       in;
-    ngx_int_t                      rc;
-    us_gzip_rc_t                   unpacked;
-    ngx_http_urlstore_loc_conf_t  *ulcf;
-
-    ulcf = ngx_http_get_module_loc_conf(ctx->r, ngx_http_urlstore_module);
+    us_str_t      in;
+    ngx_int_t     rc;
+    us_gzip_rc_t  unpacked;
 
     do {
 
@@ -511,11 +505,11 @@ ngx_http_urlstore_body_piece(ngx_http_urlstore_ctx_t *ctx,
 
     body->bytes += piece->len;
 
-    if (piece->len > ulcf->max_body - body->size) {
+    if (piece->len > ctx->conf->max_body - body->size) {
         return ngx_http_urlstore_fault(ctx, NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
                                        "a body has at most %uz bytes "
                                        "(urlstore_max_body)%s",
-                                       ulcf->max_body,
+                                       ctx->conf->max_body,
                                        body->gzip ? ", inflated" : "");
     }
 

@@ -54,9 +54,9 @@ ngx_http_urlstore_group_charge(ngx_http_urlstore_batch_t *batch)
 {
     ngx_uint_t  n;
 
-    if (batch->action == NGX_HTTP_URLSTORE_ADD && batch->conf->quota) {
+    if (batch->action == NGX_HTTP_URLSTORE_ADD && batch->ctx->conf->quota) {
         n = batch->answers.counts[US_ANSWER_NEW] - batch->free;
-        ngx_http_urlstore_quota_charge(batch->ctx->r, n - batch->charged);
+        ngx_http_urlstore_quota_charge(batch->ctx, n - batch->charged);
         batch->charged = n;
     }
 }
@@ -80,7 +80,7 @@ ngx_http_urlstore_group_flush(ngx_http_urlstore_batch_t *batch)
 
         /* the body may have come slowly, while others were added */
 
-        if (batch->action == NGX_HTTP_URLSTORE_ADD && batch->conf->quota
+        if (batch->action == NGX_HTTP_URLSTORE_ADD && batch->ctx->conf->quota
             && !batch->admitted)
         {
             rc = ngx_http_urlstore_quota_test(batch->ctx);
@@ -271,7 +271,7 @@ ngx_http_urlstore_item_url(ngx_http_urlstore_batch_t *batch,
     }
 
     if (e->refusal.verdict == US_URL_OK
-        && canon.url.href.len > batch->conf->max_url)
+        && canon.url.href.len > batch->ctx->conf->max_url)
     {
         e->refusal.verdict = US_URL_LENGTH;
     }
@@ -366,7 +366,7 @@ ngx_http_urlstore_item(ngx_http_urlstore_batch_t *batch,
     ngx_http_urlstore_entry_t  *e;
     ngx_http_urlstore_group_t  *g;
 
-    max = batch->conf->max_batch;
+    max = batch->ctx->conf->max_batch;
 
     if (batch->ctx->tagged) {
 

@@ -197,14 +197,12 @@ const ngx_http_urlstore_kind_t  ngx_http_urlstore_store_kind = {
  */
 
 static const ngx_http_urlstore_endpoint_t *
-ngx_http_urlstore_find(ngx_http_request_t *r, ngx_str_t *tail)
+ngx_http_urlstore_find(ngx_http_request_t *r,
+    ngx_http_urlstore_loc_conf_t *ulcf, ngx_str_t *tail)
 {
-    u_char                               *p, *last;
-    ngx_str_t                             name;
-    ngx_http_urlstore_loc_conf_t         *ulcf;
-    const ngx_http_urlstore_endpoint_t   *ep;
-
-    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
+    u_char                              *p, *last;
+    ngx_str_t                            name;
+    const ngx_http_urlstore_endpoint_t  *ep;
 
     name = ulcf->name;
     last = r->uri.data + r->uri.len;
@@ -313,7 +311,6 @@ ngx_http_urlstore_handler(ngx_http_request_t *r)
     ngx_int_t                             rc;
     ngx_http_urlstore_ctx_t              *ctx;
     ngx_http_urlstore_zone_t             *zone;
-    ngx_http_urlstore_loc_conf_t         *ulcf;
     const ngx_http_urlstore_endpoint_t   *ep;
 
     ctx = ngx_http_urlstore_ctx(r);
@@ -323,7 +320,7 @@ ngx_http_urlstore_handler(ngx_http_request_t *r)
 
     zone = ctx->zone;
 
-    ep = ngx_http_urlstore_find(r, &ctx->tail);
+    ep = ngx_http_urlstore_find(r, ctx->conf, &ctx->tail);
 
     if (ep == NULL) {
         return ngx_http_urlstore_problem(ctx, NGX_HTTP_NOT_FOUND, NULL,
@@ -338,9 +335,7 @@ ngx_http_urlstore_handler(ngx_http_request_t *r)
                                          zone->kind->lacks, &ep->name);
     }
 
-    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
-
-    if (ep->flags & ALONE && ulcf->endpoint == NULL) {
+    if (ep->flags & ALONE && ctx->conf->endpoint == NULL) {
         return ngx_http_urlstore_problem(ctx, NGX_HTTP_NOT_FOUND, NULL,
                                          "/%V is no part of urlstore_api: it "
                                          "has a directive of its own, "

@@ -217,7 +217,7 @@ ngx_http_urlstore_key(ngx_http_urlstore_ctx_t *ctx)
                                      NGX_HTTP_URLSTORE_KEY_MAX);
     }
 
-    if (ngx_http_urlstore_quota_key(r, &client) != NGX_OK) {
+    if (ngx_http_urlstore_quota_key(ctx, &client) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 

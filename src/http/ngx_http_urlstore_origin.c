@@ -220,7 +220,7 @@ ngx_http_urlstore_origin(ngx_http_urlstore_ctx_t *ctx, ngx_uint_t writes)
     }
 
     if (!ngx_http_urlstore_origin_own(r, origin)
-        && !ngx_http_urlstore_origin_allowed(r, origin))
+        && !ngx_http_urlstore_origin_allowed(ctx, origin))
     {
         return ngx_http_urlstore_problem(ctx, NGX_HTTP_FORBIDDEN, NULL,
                                          preflight

@@ -197,12 +197,11 @@ ngx_int_t
 ngx_http_urlstore_refused(ngx_http_urlstore_ctx_t *ctx,
     us_refusal_t *refusal, ngx_str_t *ref, ngx_array_t *steps)
 {
-    u_char                        *p, *members;
-    size_t                         len;
-    us_str_t                       text;
-    ngx_http_urlstore_loc_conf_t  *ulcf;
-    u_char                         word[US_REFUSAL_WORD];
-    u_char                         detail[US_REFUSAL_SENTENCE];
+    u_char    *p, *members;
+    size_t     len;
+    us_str_t   text;
+    u_char     word[US_REFUSAL_WORD];
+    u_char     detail[US_REFUSAL_SENTENCE];
 
     len = sizeof("\"id\":null,\"reason\":,\"ref\":")
           + us_json_quoted_max(US_REFUSAL_WORD)
@@ -243,9 +242,7 @@ ngx_http_urlstore_refused(ngx_http_urlstore_ctx_t *ctx,
                                          "are answered");
     }
 
-    ulcf = ngx_http_get_module_loc_conf(ctx->r, ngx_http_urlstore_module);
-
-    len = us_refusal_sentence(detail, refusal, ulcf->max_url) - detail;
+    len = us_refusal_sentence(detail, refusal, ctx->conf->max_url) - detail;
 
     return ngx_http_urlstore_problem(ctx, NGX_HTTP_URLSTORE_UNPROCESSABLE,
                                      (char *) members, "%*s", len, detail);

@@ -369,11 +369,9 @@ ngx_http_urlstore_quota_test(ngx_http_urlstore_ctx_t *ctx)
     uint64_t                         level, tag, seconds;
     ngx_int_t                        rc;
     ngx_http_urlstore_quota_t       *quota;
-    ngx_http_urlstore_loc_conf_t    *ulcf;
     ngx_http_urlstore_quota_zone_t  *zone;
 
-    ulcf = ngx_http_get_module_loc_conf(ctx->r, ngx_http_urlstore_module);
-    quota = ulcf->quota;
+    quota = ctx->conf->quota;
     zone = quota->shm_zone->data;
 
     rc = ngx_http_urlstore_quota_client(ctx->r, zone, &tag);
@@ -396,7 +394,7 @@ ngx_http_urlstore_quota_test(ngx_http_urlstore_ctx_t *ctx)
 
     /* Retry-After: the time after which the bucket holds no more than burst */
 
-    us_tally_add(ulcf->zone->tally, US_N_QUOTA, 1);
+    us_tally_add(ctx->zone->tally, US_N_QUOTA, 1);
 
     seconds = ngx_min(us_quota_wait(level, quota->burst, zone->rate),
                       NGX_HTTP_URLSTORE_QUOTA_WAIT);
@@ -414,47 +412,35 @@ ngx_http_urlstore_quota_test(ngx_http_urlstore_ctx_t *ctx)
 
 
 ngx_int_t
-ngx_http_urlstore_quota_key(ngx_http_request_t *r, ngx_str_t *key)
+ngx_http_urlstore_quota_key(ngx_http_urlstore_ctx_t *ctx, ngx_str_t *key)
 {
-    ngx_http_urlstore_loc_conf_t    *ulcf;
     ngx_http_urlstore_quota_zone_t  *zone;
-
-    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
 
     ngx_str_null(key);
 
-    if (ulcf->quota == NULL) {
+    if (ctx->conf->quota == NULL) {
         return NGX_OK;
     }
 
-    zone = ulcf->quota->shm_zone->data;
+    zone = ctx->conf->quota->shm_zone->data;
 
-    return ngx_http_complex_value(r, &zone->key, key);
+    return ngx_http_complex_value(ctx->r, &zone->key, key);
 }
 
 
 /* charges n URLs that were new */
 
 void
-ngx_http_urlstore_quota_charge(ngx_http_request_t *r, ngx_uint_t n)
+ngx_http_urlstore_quota_charge(ngx_http_urlstore_ctx_t *ctx, ngx_uint_t n)
 {
     uint64_t                         tag;
-    ngx_http_urlstore_quota_t       *quota;
-    ngx_http_urlstore_loc_conf_t    *ulcf;
     ngx_http_urlstore_quota_zone_t  *zone;
 
-    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
-    quota = ulcf->quota;
+    zone = ctx->conf->quota->shm_zone->data;
 
-    /* a redirect may have led to a location without one */
-
-    if (n == 0 || quota == NULL) {
-        return;
-    }
-
-    zone = quota->shm_zone->data;
-
-    if (ngx_http_urlstore_quota_client(r, zone, &tag) != NGX_OK) {
+    if (n == 0
+        || ngx_http_urlstore_quota_client(ctx->r, zone, &tag) != NGX_OK)
+    {
         return;
     }
 

@@ -20,8 +20,7 @@
 ngx_http_urlstore_ctx_t *
 ngx_http_urlstore_ctx(ngx_http_request_t *r)
 {
-    ngx_http_urlstore_ctx_t       *ctx;
-    ngx_http_urlstore_loc_conf_t  *ulcf;
+    ngx_http_urlstore_ctx_t  *ctx;
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
 
@@ -42,10 +41,9 @@ ngx_http_urlstore_ctx(ngx_http_request_t *r)
      *     ...
      */
 
-    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
-
     ctx->r = r;
-    ctx->zone = ulcf->zone;
+    ctx->conf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
+    ctx->zone = ctx->conf->zone;
     ctx->status = NGX_HTTP_OK;
     ctx->id = US_STORE_NO_ID;
 
@@ -93,21 +91,17 @@ ngx_http_urlstore_header_in(ngx_http_request_t *r, const char *name)
 /* whether urlstore_allow_origin names it */
 
 ngx_uint_t
-ngx_http_urlstore_origin_allowed(ngx_http_request_t *r, ngx_str_t *origin)
+ngx_http_urlstore_origin_allowed(ngx_http_urlstore_ctx_t *ctx,
+    ngx_str_t *origin)
 {
-    ngx_str_t                     *allowed;
-    ngx_uint_t                     i;
-    ngx_http_urlstore_loc_conf_t  *ulcf;
+    ngx_str_t    *allowed;
+    ngx_uint_t    i;
+    ngx_array_t  *origins;
 
-    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
+    origins = ctx->conf->origins;
+    allowed = origins ? origins->elts : NULL;
 
-    if (ulcf->origins == NULL) {
-        return 0;
-    }
-
-    allowed = ulcf->origins->elts;
-
-    for (i = 0; i < ulcf->origins->nelts; i++) {
+    for (i = 0; origins && i < origins->nelts; i++) {
         if (us_origin_matches(ngx_http_urlstore_str(&allowed[i]),
                               ngx_http_urlstore_str(origin)))
         {
@@ -178,25 +172,21 @@ ngx_http_urlstore_send(ngx_http_urlstore_ctx_t *ctx)
 static void
 ngx_http_urlstore_origin_headers(ngx_http_urlstore_ctx_t *ctx)
 {
-    ngx_str_t                     *origin;
-    ngx_http_urlstore_loc_conf_t  *ulcf;
+    ngx_str_t   *origin;
+    ngx_uint_t   varies;
 
-    ulcf = ngx_http_get_module_loc_conf(ctx->r, ngx_http_urlstore_module);
+    varies = (ctx->conf->origins != NULL);
 
-    if (ctx->cacheable || ulcf->origins) {
+    if (ctx->cacheable || varies) {
         ngx_http_urlstore_header_text(ctx, "Vary",
-                                      ulcf->origins == NULL ? "Accept"
+                                      !varies ? "Accept"
                                       : ctx->cacheable ? "Accept, Origin"
                                       : "Origin");
     }
 
-    if (ulcf->origins == NULL) {
-        return;
-    }
-
     origin = ngx_http_urlstore_header_in(ctx->r, "origin");
 
-    if (origin && ngx_http_urlstore_origin_allowed(ctx->r, origin)) {
+    if (origin && ngx_http_urlstore_origin_allowed(ctx, origin)) {
         ngx_http_urlstore_header(ctx, "Access-Control-Allow-Origin", origin);
         ngx_http_urlstore_header_text(ctx, "Access-Control-Expose-Headers",
                                       "ETag, Idempotency-Status, Location, "
@@ -319,9 +309,8 @@ ngx_http_urlstore_reply_output(ngx_http_urlstore_ctx_t *ctx, ngx_uint_t last)
 void
 ngx_http_urlstore_cache_control(ngx_http_urlstore_ctx_t *ctx, ngx_uint_t stays)
 {
-    ngx_uint_t                     alone;
-    ngx_http_request_t            *r;
-    ngx_http_urlstore_loc_conf_t  *ulcf;
+    ngx_uint_t           alone;
+    ngx_http_request_t  *r;
 
     r = ctx->r;
     ctx->cacheable = 1;
@@ -331,15 +320,13 @@ ngx_http_urlstore_cache_control(ngx_http_urlstore_ctx_t *ctx, ngx_uint_t stays)
         return;
     }
 
-    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
-
     alone = r->headers_in.authorization != NULL
             || ngx_http_urlstore_header_in(r, "cookie") != NULL;
 
     ngx_http_urlstore_header_printf(ctx, "Cache-Control", 32 + NGX_TIME_T_LEN,
                                     "%s, max-age=%T", alone ? "private"
                                                             : "public",
-                                    ulcf->max_age);
+                                    ctx->conf->max_age);
 }
 
 

@@ -229,6 +229,7 @@ typedef struct ngx_http_urlstore_parked_s  ngx_http_urlstore_parked_t;
 struct ngx_http_urlstore_ctx_s {
     ngx_http_request_t             *r;
     ngx_http_urlstore_zone_t       *zone;
+    ngx_http_urlstore_loc_conf_t   *conf;         /* of its location */
     const ngx_http_urlstore_endpoint_t
                                    *endpoint;
     ngx_http_urlstore_handler_pt    handler;      /* of the zone's kind */
@@ -414,10 +415,11 @@ char *ngx_http_urlstore_quota(ngx_conf_t *cf, ngx_command_t *cmd,
 
 /* of a location with a quota */
 ngx_int_t ngx_http_urlstore_quota_test(ngx_http_urlstore_ctx_t *ctx);
-void ngx_http_urlstore_quota_charge(ngx_http_request_t *r, ngx_uint_t n);
+void ngx_http_urlstore_quota_charge(ngx_http_urlstore_ctx_t *ctx, ngx_uint_t n);
 
 /* the client as its quota has it; empty: it has no quota */
-ngx_int_t ngx_http_urlstore_quota_key(ngx_http_request_t *r, ngx_str_t *key);
+ngx_int_t ngx_http_urlstore_quota_key(ngx_http_urlstore_ctx_t *ctx,
+    ngx_str_t *key);
 
 /* ngx_http_urlstore_idempotency.c */
 
@@ -628,7 +630,7 @@ ngx_http_urlstore_out_enough(ngx_http_urlstore_out_t *out)
 /* ngx_http_urlstore_reply.c */
 
 ngx_http_urlstore_ctx_t *ngx_http_urlstore_ctx(ngx_http_request_t *r);
-ngx_uint_t ngx_http_urlstore_origin_allowed(ngx_http_request_t *r,
+ngx_uint_t ngx_http_urlstore_origin_allowed(ngx_http_urlstore_ctx_t *ctx,
     ngx_str_t *origin);
 ngx_str_t *ngx_http_urlstore_header_in(ngx_http_request_t *r,
     const char *name);

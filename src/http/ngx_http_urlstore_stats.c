@@ -210,15 +210,12 @@ ngx_http_urlstore_health_handler(ngx_http_urlstore_ctx_t *ctx)
 ngx_int_t
 ngx_http_urlstore_page_handler(ngx_http_urlstore_ctx_t *ctx)
 {
-    u_char                        *name, *end;
-    ngx_http_request_t            *r;
-    ngx_http_urlstore_loc_conf_t  *ulcf;
+    u_char              *name, *end;
+    ngx_http_request_t  *r;
 
     r = ctx->r;
 
-    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
-
-    if (ulcf->endpoint == NULL && r->uri.data[r->uri.len - 1] != '/') {
+    if (ctx->conf->endpoint == NULL && r->uri.data[r->uri.len - 1] != '/') {
         name = r->unparsed_uri.data;
         end = ngx_strlchr(name, name + r->unparsed_uri.len, '?');
 

@@ -445,18 +445,16 @@ static ngx_int_t
 ngx_http_urlstore_ids_add(ngx_http_urlstore_ctx_t *ctx, us_input_kind_t kind,
     us_str_t id)
 {
-    ngx_http_urlstore_ids_t       *ids;
-    ngx_http_urlstore_out_t       *list;
-    ngx_http_urlstore_loc_conf_t  *ulcf;
+    ngx_http_urlstore_ids_t  *ids;
+    ngx_http_urlstore_out_t  *list;
 
-    ulcf = ngx_http_get_module_loc_conf(ctx->r, ngx_http_urlstore_module);
     ids = ctx->data;
     list = &ids->ids;
 
-    if (ids->n == ulcf->max_batch) {
+    if (ids->n == ctx->conf->max_batch) {
         return ngx_http_urlstore_fault(ctx, NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
                                        NGX_HTTP_URLSTORE_TOO_MANY,
-                                       ulcf->max_batch);
+                                       ctx->conf->max_batch);
     }
 
     if ((kind != US_INPUT_URL && kind != US_INPUT_NUMBER)

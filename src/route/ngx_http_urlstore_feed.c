@@ -620,14 +620,11 @@ static ngx_int_t
 ngx_http_urlstore_feed(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_feed_t *feed)
 {
-    ngx_int_t                      rc;
-    ngx_uint_t                     i, *number;
-    ngx_http_request_t            *r;
-    ngx_http_urlstore_loc_conf_t  *ulcf;
+    ngx_int_t            rc;
+    ngx_uint_t           i, *number;
+    ngx_http_request_t  *r;
 
     r = ctx->r;
-
-    ulcf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
 
     if (ngx_array_init(&feed->absent, r->pool, 1, sizeof(ngx_uint_t))
         != NGX_OK)
@@ -636,7 +633,7 @@ ngx_http_urlstore_feed(ngx_http_urlstore_ctx_t *ctx,
     }
 
     ctx->data = feed;
-    feed->max = ulcf->max_reply;
+    feed->max = ctx->conf->max_reply;
 
     feed->fan = ngx_http_urlstore_fan(ctx, &rc);
 

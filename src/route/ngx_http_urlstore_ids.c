@@ -86,14 +86,13 @@ ngx_http_urlstore_ids_done(ngx_http_urlstore_ctx_t *ctx)
 static ngx_int_t
 ngx_http_urlstore_route_ids(ngx_http_urlstore_ctx_t *ctx)
 {
-    int                            bad;
-    uint64_t                       id;
-    us_str_t                       list, text;
-    ngx_int_t                      rc;
-    ngx_chain_t                   *cl;
-    ngx_http_urlstore_ids_t       *ids;
-    ngx_http_urlstore_rounds_t    *rounds;
-    ngx_http_urlstore_loc_conf_t  *ulcf;
+    int                          bad;
+    uint64_t                     id;
+    us_str_t                     list, text;
+    ngx_int_t                    rc;
+    ngx_chain_t                 *cl;
+    ngx_http_urlstore_ids_t     *ids;
+    ngx_http_urlstore_rounds_t  *rounds;
 
     rounds = ngx_http_urlstore_rounds_create(ctx, US_SCATTER_BY_ID, &rc);
 
@@ -123,8 +122,6 @@ ngx_http_urlstore_route_ids(ngx_http_urlstore_ctx_t *ctx)
         }
     }
 
-    ulcf = ngx_http_get_module_loc_conf(ctx->r, ngx_http_urlstore_module);
-
     ngx_str_set(&rounds->action, "/url");
 
     if (ids->list.times) {
@@ -134,7 +131,7 @@ ngx_http_urlstore_route_ids(ngx_http_urlstore_ctx_t *ctx)
 
     rounds->s.lists = 1;
     rounds->s.answers = 1 << US_ANSWER_SEEN | 1 << US_ANSWER_DAMAGED;
-    rounds->limit = ulcf->max_reply;
+    rounds->limit = ctx->conf->max_reply;
     rounds->done = ngx_http_urlstore_ids_done;
 
     return ngx_http_urlstore_fan_wait(rounds->fan);

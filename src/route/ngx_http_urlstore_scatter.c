@@ -568,7 +568,7 @@ ngx_http_urlstore_scatter_begin(ngx_http_urlstore_batch_t *batch)
     }
 
     rounds->done = ngx_http_urlstore_scatter_done;
-    rounds->limit = batch->conf->max_reply;
+    rounds->limit = batch->ctx->conf->max_reply;
     rounds->s.columns.same = 1;
     rounds->s.columns.sites = batch->answers.sites;
     rounds->s.columns.times = batch->answers.times;
@@ -656,13 +656,13 @@ ngx_http_urlstore_scatter_group(ngx_http_urlstore_batch_t *batch,
     for ( /* void */ ; g->answered < g->n; g->answered++) {
         e = &g->entries[g->answered];
 
-        if (sc->size > batch->conf->max_reply) {
+        if (sc->size > batch->ctx->conf->max_reply) {
             return ngx_http_urlstore_fault(batch->ctx,
                                            NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
                                            "the answers have more than %uz "
                                            "bytes (urlstore_max_reply): send "
                                            "fewer URLs",
-                                           batch->conf->max_reply);
+                                           batch->ctx->conf->max_reply);
         }
 
         /* an id that a shard may have given */
