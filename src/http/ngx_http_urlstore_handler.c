@@ -17,15 +17,17 @@
 
 #define GET          (NGX_HTTP_GET|NGX_HTTP_HEAD)
 
-#define BY_ID        NGX_HTTP_URLSTORE_BY_ID
-#define ALONE        NGX_HTTP_URLSTORE_ALONE
+#define LISTS        NGX_HTTP_URLSTORE_LISTS
 #define OF_SET       NGX_HTTP_URLSTORE_OF_SET
 #define OF_MARK      NGX_HTTP_URLSTORE_OF_MARK
-#define OF_ALL       NGX_HTTP_URLSTORE_ARGS_OF_ALL
-#define ALWAYS       NGX_HTTP_URLSTORE_ALWAYS
-#define LISTS        NGX_HTTP_URLSTORE_LISTS
-#define LISTS_SITES  NGX_HTTP_URLSTORE_LISTS_SITES
-#define OF_NODE      NGX_HTTP_URLSTORE_OF_NODE
+#define LISTS_SITES  8     /* LISTS, where the zone has an index of sites */
+#define BY_ID        16    /* which mode=lookup can do */
+#define ALWAYS       32    /* answers while loading */
+#define ALONE        64    /* not of urlstore_api: the journal, with its key */
+#define OF_ALL       128   /* its arguments are of NAME; NAME/... has none */
+
+/* of NAME/..., each node answers for itself; a router asks for the shard */
+#define OF_NODE      256
 
 
 /*

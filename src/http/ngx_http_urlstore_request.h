@@ -117,29 +117,15 @@ typedef enum {
 } ngx_http_urlstore_endpoint_number_t;
 
 
-#define NGX_HTTP_URLSTORE_BY_ID        1   /* which mode=lookup can do */
-#define NGX_HTTP_URLSTORE_ALWAYS       2   /* answers while loading */
-
 /*
  * Its answer is a list or a count, which denies all that is not in it: only a
- * store that has all can give one.  _SITES: where the zone has an index of
- * sites.
+ * store that has all can give one.
  */
-#define NGX_HTTP_URLSTORE_LISTS        8
-#define NGX_HTTP_URLSTORE_LISTS_SITES  16
-
-/* of NAME/..., each node answers for itself; a router asks for the shard */
-#define NGX_HTTP_URLSTORE_OF_NODE      512
+#define NGX_HTTP_URLSTORE_LISTS        1
 
 /* what follows its name is that of a set; in the words of marks */
-#define NGX_HTTP_URLSTORE_OF_SET       64
-#define NGX_HTTP_URLSTORE_OF_MARK      128
-
-/* not of urlstore_api: the journal, with the key of the index */
-#define NGX_HTTP_URLSTORE_ALONE        32
-
-/* its arguments are of NAME; NAME/... has none */
-#define NGX_HTTP_URLSTORE_ARGS_OF_ALL  256
+#define NGX_HTTP_URLSTORE_OF_SET       2
+#define NGX_HTTP_URLSTORE_OF_MARK      4
 
 struct ngx_http_urlstore_endpoint_s {
     ngx_str_t                       name;
