@@ -327,34 +327,6 @@ ngx_http_urlstore_answer_count(ngx_http_urlstore_batch_t *batch)
 }
 
 
-ngx_int_t
-ngx_http_urlstore_answer_put(ngx_http_urlstore_batch_t *batch,
-    us_answer_record_t *rec, us_str_t text, us_str_t ref)
-{
-    ngx_http_urlstore_out_t  *out;
-
-    out = &batch->records;
-
-    if (ngx_http_urlstore_out_room(out, sizeof(us_answer_record_t) + text.len
-                                        + ref.len)
-        != NGX_OK)
-    {
-        return NGX_ERROR;
-    }
-
-    rec->text_len = text.len;
-    rec->ref_len = ref.len;
-
-    out->pos = ngx_cpymem(out->pos, rec, sizeof(us_answer_record_t));
-    out->pos = ngx_cpymem(out->pos, text.data, text.len);
-    out->pos = ngx_cpymem(out->pos, ref.data, ref.len);
-
-    batch->first = rec->answer;
-
-    return NGX_OK;
-}
-
-
 /* the first record is all that there is of a single item */
 
 ngx_int_t

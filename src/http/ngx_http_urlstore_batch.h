@@ -228,9 +228,5 @@ ngx_int_t ngx_http_urlstore_answer_show(ngx_http_urlstore_batch_t *batch,
 /* sends the answers, after what ctx->out has already */
 ngx_int_t ngx_http_urlstore_answer_reply(ngx_http_urlstore_batch_t *batch);
 
-/* records the answer of a router's first item, which is counted already */
-ngx_int_t ngx_http_urlstore_answer_put(ngx_http_urlstore_batch_t *batch,
-    us_answer_record_t *rec, us_str_t text, us_str_t ref);
-
 
 #endif /* _NGX_HTTP_URLSTORE_BATCH_H_INCLUDED_ */

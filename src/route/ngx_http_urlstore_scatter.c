@@ -262,6 +262,7 @@ ngx_http_urlstore_scatter_first(ngx_http_urlstore_batch_t *batch)
     us_refusal_t                 *refusal;
     us_verdict_t                  v;
     us_answer_record_t            rec;
+    ngx_http_urlstore_out_t      *out;
     ngx_http_urlstore_note_t     *note;
     ngx_http_urlstore_scatter_t  *sc;
     u_char                        word[NGX_HTTP_URLSTORE_WORD];
@@ -269,6 +270,7 @@ ngx_http_urlstore_scatter_first(ngx_http_urlstore_batch_t *batch)
 
     sc = batch->own;
     note = sc->notes.elts;
+    out = &batch->records;
     refusal = &batch->refusal;
 
     if (sc->s->n == 0) {
@@ -278,9 +280,25 @@ ngx_http_urlstore_scatter_first(ngx_http_urlstore_batch_t *batch)
     sc->noted = 0;
     ngx_http_urlstore_scatter_record(batch, 0, &rec, &text, &ref, word);
 
+    if (ngx_http_urlstore_out_room(out, sizeof(us_answer_record_t) + text.len
+                                        + ref.len)
+        != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    rec.text_len = text.len;
+    rec.ref_len = ref.len;
+
+    out->pos = ngx_cpymem(out->pos, &rec, sizeof(us_answer_record_t));
+    out->pos = ngx_cpymem(out->pos, text.data, text.len);
+    out->pos = ngx_cpymem(out->pos, ref.data, ref.len);
+
+    batch->first = rec.answer;
+
     if (sc->s->items[0].stage == US_STAGE_LOCAL) {
         *refusal = note[0].refusal;
-        return ngx_http_urlstore_answer_put(batch, &rec, text, ref);
+        return NGX_OK;
     }
 
     ngx_memzero(refusal, sizeof(us_refusal_t));
@@ -312,7 +330,7 @@ ngx_http_urlstore_scatter_first(ngx_http_urlstore_batch_t *batch)
         }
     }
 
-    return ngx_http_urlstore_answer_put(batch, &rec, text, ref);
+    return NGX_OK;
 }
 
 
