@@ -85,6 +85,13 @@ ngx_http_urlstore_str(const ngx_str_t *s)
 }
 
 
+static inline ngx_uint_t
+ngx_http_urlstore_same(const ngx_str_t *a, const ngx_str_t *b)
+{
+    return a->len == b->len && ngx_memcmp(a->data, b->data, a->len) == 0;
+}
+
+
 extern ngx_module_t  ngx_http_urlstore_module;
 
 

@@ -4,6 +4,7 @@
 
 
 #include "ngx_http_urlstore_cluster.h"
+#include "../journal/us_disk.h"
 
 
 /* the longest name of a cluster, which is a label in /metrics */
@@ -69,24 +70,14 @@ ngx_http_urlstore_cluster_read(ngx_http_urlstore_cluster_t *cluster,
 
     failed = ngx_read_fd_n;
     p = malloc(US_MAP_TEXT_MAX + 1);
+    n = p ? us_disk_pread(fd, p, US_MAP_TEXT_MAX + 1, 0) : -1;
 
-    if (p == NULL) {
+    if (n == -1) {
         goto refused;
     }
 
     text->data = p;
-    text->len = 0;
-
-    do {
-        n = ngx_read_fd(fd, p + text->len, US_MAP_TEXT_MAX + 1 - text->len);
-
-        if (n == -1) {
-            goto refused;
-        }
-
-        text->len += n;
-
-    } while (n && text->len <= US_MAP_TEXT_MAX);
+    text->len = n;
 
     (void) ngx_close_file(fd);
 
@@ -280,9 +271,7 @@ ngx_http_urlstore_cluster_find(ngx_conf_t *cf, ngx_str_t *name)
     cp = umcf->clusters.elts;
 
     for (i = 0; i < umcf->clusters.nelts; i++) {
-        if (cp[i]->name.len == name->len
-            && ngx_strncmp(cp[i]->name.data, name->data, name->len) == 0)
-        {
+        if (ngx_http_urlstore_same(&cp[i]->name, name)) {
             return cp[i];
         }
     }

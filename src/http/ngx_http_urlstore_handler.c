@@ -417,9 +417,7 @@ ngx_http_urlstore_endpoint(ngx_str_t *name)
     for (i = 0; i < NGX_HTTP_URLSTORE_ENDPOINTS; i++) {
         ep = &ngx_http_urlstore_endpoints[i];
 
-        if (ep->name.len == name->len
-            && ngx_strncmp(ep->name.data, name->data, name->len) == 0)
-        {
+        if (ngx_http_urlstore_same(&ep->name, name)) {
             return ep;
         }
     }

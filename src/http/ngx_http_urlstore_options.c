@@ -105,14 +105,17 @@ ngx_http_urlstore_opt_text(ngx_conf_t *cf, void *conf,
 }
 
 
-/* within what is allowed; NGX_ERROR is not */
+/* within what is allowed; NGX_ERROR is not, and "off" is 0 if it is a word */
 
 static ngx_int_t
 ngx_http_urlstore_opt_put(void *conf, const ngx_http_urlstore_option_t *opt,
-    off_t n)
+    ngx_str_t *value, off_t n)
 {
-    if (n == NGX_ERROR || (uint64_t) n < opt->least
-        || (uint64_t) n > opt->most)
+    if (opt->words && ngx_strcmp(value->data, "off") == 0) {
+        n = 0;
+
+    } else if (n == NGX_ERROR || (uint64_t) n < opt->least
+               || (uint64_t) n > opt->most)
     {
         return NGX_ERROR;
     }
@@ -127,7 +130,7 @@ static ngx_int_t
 ngx_http_urlstore_opt_number(ngx_conf_t *cf, void *conf,
     const ngx_http_urlstore_option_t *opt, ngx_str_t *value)
 {
-    return ngx_http_urlstore_opt_put(conf, opt,
+    return ngx_http_urlstore_opt_put(conf, opt, value,
                                      ngx_atoi(value->data, value->len));
 }
 
@@ -138,37 +141,16 @@ ngx_int_t
 ngx_http_urlstore_opt_time(ngx_conf_t *cf, void *conf,
     const ngx_http_urlstore_option_t *opt, ngx_str_t *value)
 {
-    return ngx_http_urlstore_opt_put(conf, opt, ngx_parse_time(value, 0));
-}
-
-
-/* off is 0 */
-
-static ngx_int_t
-ngx_http_urlstore_opt_time_or_off(ngx_conf_t *cf, void *conf,
-    const ngx_http_urlstore_option_t *opt, ngx_str_t *value)
-{
-    if (ngx_strcmp(value->data, "off") != 0) {
-        return ngx_http_urlstore_opt_time(cf, conf, opt, value);
-    }
-
-    *(uint64_t *) ((u_char *) conf + opt->offset) = 0;
-
-    return NGX_OK;
+    return ngx_http_urlstore_opt_put(conf, opt, value,
+                                     ngx_parse_time(value, 0));
 }
 
 
 static ngx_int_t
-ngx_http_urlstore_opt_size_or_off(ngx_conf_t *cf, void *conf,
+ngx_http_urlstore_opt_size(ngx_conf_t *cf, void *conf,
     const ngx_http_urlstore_option_t *opt, ngx_str_t *value)
 {
-    if (ngx_strcmp(value->data, "off") != 0) {
-        return ngx_http_urlstore_opt_put(conf, opt, ngx_parse_offset(value));
-    }
-
-    *(uint64_t *) ((u_char *) conf + opt->offset) = 0;
-
-    return NGX_OK;
+    return ngx_http_urlstore_opt_put(conf, opt, value, ngx_parse_offset(value));
 }
 
 
@@ -523,6 +505,11 @@ static ngx_conf_enum_t  ngx_http_urlstore_on_off[] = {
     { ngx_null_string, 0 }
 };
 
+static ngx_conf_enum_t  ngx_http_urlstore_off[] = {
+    { ngx_string("off"), 0 },
+    { ngx_null_string, 0 }
+};
+
 static ngx_conf_enum_t  ngx_http_urlstore_sets_create[] = {
     { ngx_string("put"), 0 },
     { ngx_string("auto"), 1 },
@@ -602,13 +589,13 @@ static ngx_http_urlstore_option_t  ngx_http_urlstore_options[] = {
       AT(replicate.lease), 2 * US_APPENDER_BEAT, NGX_HTTP_URLSTORE_DAY, NULL,
       "replicate", "a time from 1s to 1d" },
 
-    { ngx_string("takeover"), ngx_http_urlstore_opt_time_or_off,
+    { ngx_string("takeover"), ngx_http_urlstore_opt_time,
       AT(replicate.takeover), 2 * US_APPENDER_BEAT, NGX_HTTP_URLSTORE_DAY,
-      NULL, "replicate", "off or a time from 1s to 1d" },
+      ngx_http_urlstore_off, "replicate", "off or a time from 1s to 1d" },
 
-    { ngx_string("stale"), ngx_http_urlstore_opt_time_or_off,
+    { ngx_string("stale"), ngx_http_urlstore_opt_time,
       AT(replicate.stale), 2 * US_APPENDER_BEAT, 365 * NGX_HTTP_URLSTORE_DAY,
-      NULL, "replicate", "off or a time from 1s to 365d" },
+      ngx_http_urlstore_off, "replicate", "off or a time from 1s to 365d" },
 
     /* opened by a worker, when there is no log */
 
@@ -620,15 +607,15 @@ static ngx_http_urlstore_option_t  ngx_http_urlstore_options[] = {
 
     /* the least growth of the journal between two of them */
 
-    { ngx_string("snapshot"), ngx_http_urlstore_opt_size_or_off,
-      AT(life.conf.snapshot), 1, NGX_MAX_OFF_T_VALUE, NULL, "path",
-      "off or a size such as 64m" },
+    { ngx_string("snapshot"), ngx_http_urlstore_opt_size,
+      AT(life.conf.snapshot), 1, NGX_MAX_OFF_T_VALUE, ngx_http_urlstore_off,
+      "path", "off or a size such as 64m" },
 
     /* the time between two of them */
 
-    { ngx_string("scrub"), ngx_http_urlstore_opt_time_or_off,
-      AT(life.conf.scrub), 1, 365 * NGX_HTTP_URLSTORE_DAY, NULL, "path",
-      "off or a time up to 365d such as 1h" },
+    { ngx_string("scrub"), ngx_http_urlstore_opt_time,
+      AT(life.conf.scrub), 1, 365 * NGX_HTTP_URLSTORE_DAY,
+      ngx_http_urlstore_off, "path", "off or a time up to 365d such as 1h" },
 
     { ngx_string("cluster"), ngx_http_urlstore_opt_cluster,
       AT(cluster), 0, 0, NULL, NULL,
@@ -1007,9 +994,7 @@ ngx_http_urlstore_zone_find(ngx_conf_t *cf, ngx_str_t *name)
     zp = umcf->zones.elts;
 
     for (i = 0; i < umcf->zones.nelts; i++) {
-        if (zp[i]->name.len == name->len
-            && ngx_strncmp(zp[i]->name.data, name->data, name->len) == 0)
-        {
+        if (ngx_http_urlstore_same(&zp[i]->name, name)) {
             return zp[i];
         }
     }
@@ -1159,9 +1144,7 @@ ngx_http_urlstore_zone_resized(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
         }
 
         if (shm_zone[i].tag != &ngx_http_urlstore_module
-            || shm_zone[i].shm.name.len != name->len
-            || ngx_strncmp(shm_zone[i].shm.name.data, name->data, name->len)
-               != 0)
+            || !ngx_http_urlstore_same(&shm_zone[i].shm.name, name))
         {
             continue;
         }

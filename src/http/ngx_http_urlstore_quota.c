@@ -123,11 +123,7 @@ ngx_http_urlstore_quota_init(ngx_shm_zone_t *shm_zone, void *data)
     zone->shpool = shpool;
 
     if (old) {
-        if (zone->key.value.len != old->key.value.len
-            || ngx_strncmp(zone->key.value.data, old->key.value.data,
-                           zone->key.value.len)
-               != 0)
-        {
+        if (!ngx_http_urlstore_same(&zone->key.value, &old->key.value)) {
             ngx_log_error(NGX_LOG_EMERG, shm_zone->shm.log, 0,
                           "urlstore_quota zone \"%V\" uses the key \"%V\", "
                           "but used \"%V\" before: give it another name",
@@ -233,10 +229,7 @@ ngx_http_urlstore_quota_zone(ngx_conf_t *cf, ngx_str_t *name, size_t size,
         return shm_zone;
     }
 
-    if (zone->key.value.len != value[1].len
-        || ngx_strncmp(zone->key.value.data, value[1].data, value[1].len)
-           != 0)
-    {
+    if (!ngx_http_urlstore_same(&zone->key.value, &value[1])) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                            "urlstore_quota zone \"%V\" has the key \"%V\", "
                            "not \"%V\"", name, &zone->key.value, &value[1]);

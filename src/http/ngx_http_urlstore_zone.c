@@ -261,11 +261,8 @@ ngx_http_urlstore_zone_same(ngx_http_urlstore_zone_t *zone,
         { "follow", 0, (a->follow == NULL) != (b->follow == NULL) },
         { "replicate", 0, (a->replicate == NULL) != (b->replicate == NULL) },
         { "node", 0, a->replicate
-                     && us_str_compare(ngx_http_urlstore_str(&zone->node),
-                                       ngx_http_urlstore_str(&old->node))
-                        != 0 },
-        { "path", 0, us_str_compare(ngx_http_urlstore_str(&zone->path),
-                                    ngx_http_urlstore_str(&old->path)) != 0 },
+                     && !ngx_http_urlstore_same(&zone->node, &old->node) },
+        { "path", 0, !ngx_http_urlstore_same(&zone->path, &old->path) },
         { "sync", 0, a->sync != b->sync || a->interval != b->interval }
     };
 

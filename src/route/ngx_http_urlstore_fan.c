@@ -274,9 +274,7 @@ ngx_http_urlstore_route_unknown(ngx_http_urlstore_ctx_t *ctx, ngx_uint_t number)
 ngx_uint_t
 ngx_http_urlstore_call_problem(ngx_http_urlstore_call_t *call)
 {
-    ngx_str_t  *type;
-
-    static ngx_str_t  problem = ngx_string("application/problem+json");
+    static const ngx_str_t  problem = ngx_string("application/problem+json");
 
     if (call->status != NGX_HTTP_BAD_REQUEST
         && call->status != NGX_HTTP_NOT_FOUND
@@ -286,10 +284,8 @@ ngx_http_urlstore_call_problem(ngx_http_urlstore_call_t *call)
         return 0;
     }
 
-    type = &call->headers[NGX_HTTP_URLSTORE_CALL_TYPE];
-
-    return type->len == problem.len
-           && ngx_strncmp(type->data, problem.data, problem.len) == 0;
+    return ngx_http_urlstore_same(&call->headers[NGX_HTTP_URLSTORE_CALL_TYPE],
+                                  &problem);
 }
 
 
