@@ -75,6 +75,10 @@ our $FAULT_CLOCK = "$TOP/build/faults/clock.so";
 my @TESTS;                 # objects of this process, for the END block
 my $MAIN = $$;
 
+# a connection that the server has closed: the END block stops the servers
+
+$SIG{PIPE} = sub { die "SIGPIPE\n" };
+
 
 sub import
 {
