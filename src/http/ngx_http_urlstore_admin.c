@@ -42,7 +42,6 @@
 #include "../journal/us_disk.h"
 #include "../life/us_replicate.h"
 #include "../life/us_replicate_base.h"
-#include "../input/us_json.h"
 
 
 #define NGX_HTTP_URLSTORE_POST_TICK   5       /* ms between two looks */

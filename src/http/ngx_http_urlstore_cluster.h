@@ -31,7 +31,6 @@
 
 
 #include "ngx_http_urlstore_request.h"
-#include "../cluster/us_map.h"
 #include "../store/us_shard.h"
 
 

@@ -18,7 +18,6 @@
 
 
 #include "ngx_http_urlstore_request.h"
-#include "../api/us_request.h"
 #include "../life/us_known.h"
 
 

@@ -13,7 +13,6 @@
 
 
 #include "ngx_http_urlstore_request.h"
-#include "../api/us_request.h"
 
 
 char *

@@ -8,7 +8,6 @@
 
 
 #include "ngx_http_urlstore_request.h"
-#include "../api/us_problem.h"
 
 
 #define NGX_HTTP_URLSTORE_DETAIL   256

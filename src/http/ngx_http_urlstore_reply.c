@@ -10,9 +10,7 @@
  */
 
 
-#include "ngx_http_urlstore_request.h"
 #include "ngx_http_urlstore_cluster.h"
-#include "../api/us_request.h"
 
 
 /* the request's, which begins here; NULL: no memory */

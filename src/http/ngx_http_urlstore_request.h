@@ -13,10 +13,8 @@
 #include "ngx_http_urlstore.h"
 #include "../api/us_list.h"
 #include "../api/us_request.h"
-#include "../api/us_figures.h"
 #include "../api/us_problem.h"
 #include "../input/us_json.h"
-#include "../life/us_life.h"
 
 
 #define NGX_HTTP_URLSTORE_GONE            410

@@ -8,7 +8,6 @@
  */
 
 
-#include "ngx_http_urlstore_request.h"
 #include "ngx_http_urlstore_cluster.h"
 
 

@@ -13,7 +13,6 @@
 
 #include "ngx_http_urlstore_request.h"
 #include "ngx_http_urlstore_front.h"
-#include "../api/us_figures.h"
 #include "../store/us_shard.h"
 
 

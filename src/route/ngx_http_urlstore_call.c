@@ -45,7 +45,6 @@
 
 
 #include "ngx_http_urlstore_route.h"
-#include "../cluster/us_map.h"
 
 
 /* ms: a node that does not report its state for so long does not answer */

@@ -30,10 +30,8 @@
 #define _NGX_HTTP_URLSTORE_ROUTE_H_INCLUDED_
 
 
-#include "ngx_http_urlstore_request.h"
 #include "ngx_http_urlstore_cluster.h"
 #include "../cluster/us_scatter.h"
-#include "../store/us_erasures.h"
 
 
 /* bytes of a shard's reply that are read; past the second it is no reply */

@@ -22,8 +22,6 @@
 
 #include "ngx_http_urlstore_route.h"
 #include "../api/us_answer.h"
-#include "../api/us_figures.h"
-#include "../input/us_json.h"
 #include "../us_text.h"
 
 
