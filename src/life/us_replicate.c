@@ -83,8 +83,6 @@ us_replicate_close(us_follow_t *f)
 {
     us_replicate_t *r = (us_replicate_t *) f;
 
-    us_appender_free(&r->appender);
-
     r->writing = 0;
     r->reading = 0;
     r->filled = 0;
@@ -615,7 +613,6 @@ us_replicate_write_job(us_job_t *job)
     }
 
     if (!r->writing) {
-        us_appender_free(&r->appender);
         memset(&r->appender, 0, sizeof(us_appender_t));
 
         r->appender.log = r->f.log;

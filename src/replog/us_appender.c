@@ -20,15 +20,6 @@ typedef struct {
 } us_appender_back_t;
 
 
-void
-us_appender_free(us_appender_t *p)
-{
-    free(p->buf);
-    p->buf = NULL;
-    p->buf_size = 0;
-}
-
-
 /*
  * A reader that sees a word of the call after the next one sees `at` turned as
  * well: the words are released, and acquired.
@@ -215,9 +206,7 @@ us_appender_copy(us_appender_t *p, uint64_t skip, size_t len)
 
     if (len > p->buf_size) {
 
-        /* cleared: it is kept, and malloc() gives what others left */
-
-        buf = calloc(1, len);
+        buf = malloc(len);
 
         if (buf == NULL) {
             (void) snprintf(p->error, sizeof(p->error), "no memory for %zu "
@@ -397,8 +386,8 @@ us_appender_done(us_appender_t *p, us_replog_rc_t rc, us_replog_ends_t *ends,
 }
 
 
-us_appender_rc_t
-us_appender_step(us_appender_t *p, const us_str_t pieces[2])
+static us_appender_rc_t
+us_appender_next(us_appender_t *p)
 {
     size_t            len, left;
     ssize_t           n;
@@ -407,9 +396,6 @@ us_appender_step(us_appender_t *p, const us_str_t pieces[2])
     us_replog_row_t   row;
     us_appender_rc_t  learnt;
     us_replog_ends_t  ends;
-
-    p->pieces[0] = pieces[0];
-    p->pieces[1] = pieces[1];
 
     us_replog_ends(p->place, &ends);
 
@@ -474,9 +460,23 @@ us_appender_step(us_appender_t *p, const us_str_t pieces[2])
     rc = p->log->ops->append(p->log, &ends.last, &row, p->buf, n,
                              ends.sure.next);
 
-    /* it is kept, and a model has texts of URLs */
-
-    explicit_bzero(p->buf, n);
-
     return us_appender_done(p, rc, &ends, &row, ids, sent);
+}
+
+
+us_appender_rc_t
+us_appender_step(us_appender_t *p, const us_str_t pieces[2])
+{
+    us_appender_rc_t  rc;
+
+    p->pieces[0] = pieces[0];
+    p->pieces[1] = pieces[1];
+
+    rc = us_appender_next(p);
+
+    free(p->buf);
+    p->buf = NULL;
+    p->buf_size = 0;
+
+    return rc;
 }

@@ -89,14 +89,15 @@ typedef struct {
 
     unsigned            known:1;      /* no row follows `last`, as far as this
                                          process knows */
-    us_str_t            pieces[2];    /* of the step under way */
+
+    /* of the step under way; freed at its end, as it has texts of URLs */
+    us_str_t            pieces[2];
     uint8_t            *buf;
     size_t              buf_size;
+
     char                error[US_REPLOG_ERROR];
 } us_appender_t;
 
-
-void us_appender_free(us_appender_t *p);
 
 /*
  * A new term has begun: its row, below which so many ids were given, is
