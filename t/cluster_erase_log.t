@@ -92,12 +92,22 @@ erase($others[0]);
 like(left(), qr/\blog\b/, 'the log has them');
 
 my $began = time;
+my $had = $began;
 
+wait_until(60, sub { my $t = time; left() !~ /memory/ || ($had = $t, 0)[1] });
 is(gone(), '', 'nothing is left');
 diag(sprintf 'after %.1f s', time - $began);
 is(standby(), 'log', '  but for the log, of which the standby knows nothing');
 diag(sprintf 'after %.1f s', time - $began);
 own('erased');
+
+# a wipe closes sessions, which began in memory that had texts; and the second
+# one is so much later
+
+cmp_ok($pg->sql('SELECT extract(epoch FROM min(backend_start))'
+    . ' FROM pg_stat_activity WHERE datname = current_database()'
+    . ' AND pid <> pg_backend_pid()'), '>', $had + WITHIN / 8,
+    'sessions began after the second wipe');
 is($p->stats->{rebases}, 1, 'one base is made');
 whole('erased');
 none('it');

@@ -38,6 +38,9 @@
 /* between two wipes, at most: longer than connections wait, mostly, ms */
 #define NGX_HTTP_URLSTORE_WIPE_AGAIN  (2 * 60 * 1000)
 
+/* jobs wait so long for a wipe, at most: some ticks of a follower, ms */
+#define NGX_HTTP_URLSTORE_WIPE_HOLD   1000
+
 /* ms after the audit could not be written */
 #define NGX_HTTP_URLSTORE_AUDIT_AGAIN  (60 * 1000)
 
@@ -507,14 +510,52 @@ ngx_http_urlstore_sweep(ngx_http_urlstore_zone_t *zone)
 
 
 /*
+ * What the jobs of all zones keep.  NGX_AGAIN: some are under way, and no other
+ * starts until the next tick.  For a long one, a short one does not wait.
+ */
+
+static ngx_int_t
+ngx_http_urlstore_forget(void)
+{
+    unsigned                        busy;
+    ngx_uint_t                      i;
+    ngx_http_urlstore_zone_t      **zp;
+    ngx_http_urlstore_main_conf_t  *umcf;
+
+    umcf = ngx_http_cycle_get_module_main_conf(ngx_cycle,
+                                               ngx_http_urlstore_module);
+    zp = umcf->zones.elts;
+    busy = 0;
+
+    for (i = 0; i < umcf->zones.nelts; i++) {
+        busy |= us_life_busy(&zp[i]->life);
+    }
+
+    for (i = 0; i < umcf->zones.nelts; i++) {
+
+        if (busy) {
+            us_life_hold(&zp[i]->life, busy & US_ROLES_LONG ? US_ROLES_LONG
+                                       : US_ROLES_LONG | US_ROLES_SHORT,
+                         NGX_HTTP_URLSTORE_WIPE_HOLD);
+
+        } else {
+            us_life_forget(&zp[i]->life);
+        }
+    }
+
+    return busy ? NGX_AGAIN : NGX_OK;
+}
+
+
+/*
  * Requests leave texts of URLs in the memory that they free, in the pieces that
  * a worker keeps for the next ones, and in its tables.  When records of erased
  * URLs are gone, each worker wipes all that; and once more after a while,
  * because blocks that were in use then have texts, too: those of connections
  * that wait for their next request.
  *
- * A replica's jobs wipe what they keep, and their stacks, before
- * (us_replica.c).
+ * Jobs of followers wipe their stacks.  What they keep goes each time, with
+ * their connections, while no such job is under way.
  *
  * Not wiped are blocks that are in use for longer, and what other modules keep.
  */
@@ -548,7 +589,9 @@ ngx_http_urlstore_wipe(ngx_http_urlstore_zone_t *zone)
         ngx_http_urlstore_train(zone);
     }
 
-    if (zone->train || !us_life_followed(&zone->life, lsn)) {
+    if (zone->train || !us_life_past(&zone->life, lsn)
+        || ngx_http_urlstore_forget() != NGX_OK)
+    {
         return;
     }
 

@@ -284,7 +284,7 @@ us_copier_mine(us_copier_t *c)
     }
 
     us_copy_close(&c->copy);
-    us_release(&c->f.life->copier_wiped, 0);
+    us_release(&c->f.life->copier_past, 0);
     memset(&c->standby, 0, sizeof(us_standby_t));
 
     c->standby.log = c->f.log;
@@ -929,8 +929,9 @@ us_copier_job(us_job_t *job)
 
     /* rows from before are not read any more */
 
-    us_follow_wipe(&c->f, !c->begun || c->standby.at.next > l->copier_gone
-                          ? l->copier_gone : 0, &l->copier_wiped);
+    if (!c->begun || c->standby.at.next > l->copier_gone) {
+        us_release(&l->copier_past, l->copier_gone);
+    }
 }
 
 

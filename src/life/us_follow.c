@@ -10,7 +10,6 @@
 #include "../replog/us_standby.h"
 #include "../us_clock.h"
 #include "../us_fault.h"
-#include "../us_wipe.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -92,23 +91,84 @@ us_follow_stop(us_follow_t **f)
 
 
 void
-us_follow_wipe(us_follow_t *f, uint64_t gone, uint64_t *wiped)
+us_follow_passed(us_follow_t *f)
 {
-    if (gone > us_relaxed(wiped)) {
+    /* a store that is built is going to be freed */
 
-        if (f->store) {
-            us_store_wipe(f->store);
-        }
-
-        /* the next connection must not get what lies in freed memory */
-
-        if (f->log) {
-            f->log->ops->drop(f->log);
-            (void) us_wipe_heap();
-        }
-
-        us_release(wiped, gone);
+    if (f->store && !f->bulk) {
+        us_release(&f->life->follow_past, us_store_erased_lsn(f->store));
     }
+}
+
+
+static int
+us_life_follows(const us_life_t *l)
+{
+    return l->conf.follow || l->conf.replicate;
+}
+
+
+int
+us_life_past(const us_life_t *l, uint64_t lsn)
+{
+    return (l->follow == NULL || us_acquire(&l->follow_past) >= lsn)
+           && (l->copier == NULL || us_acquire(&l->copier_past) >= lsn);
+}
+
+
+unsigned
+us_life_busy(const us_life_t *l)
+{
+    unsigned  i, roles;
+
+    for (i = 0, roles = 0; i < US_ROLES; i++) {
+        if (l->jobs[i].active) {
+            roles |= 1 << i;
+        }
+    }
+
+    return us_life_follows(l) ? roles & (US_ROLES_SHORT | US_ROLES_LONG) : 0;
+}
+
+
+void
+us_life_hold(us_life_t *l, unsigned roles, unsigned ms)
+{
+    if (us_life_follows(l)) {
+        l->held = roles;
+        l->held_until = us_job_now(l) + ms;
+    }
+}
+
+
+static void
+us_follow_forget(us_follow_t *f)
+{
+    if (f == NULL) {
+        return;
+    }
+
+    if (f->store) {
+        us_store_wipe(f->store);
+    }
+
+    if (f->log) {
+        f->log->ops->drop(f->log);
+    }
+
+    if (f->source->forget) {
+        f->source->forget(f);
+    }
+}
+
+
+void
+us_life_forget(us_life_t *l)
+{
+    l->held = 0;
+
+    us_follow_forget(l->follow);
+    us_follow_forget(l->copier);
 }
 
 

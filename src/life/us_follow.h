@@ -63,6 +63,9 @@ typedef struct {
 
     /* nothing comes for now */
     void             (*failed)(us_follow_t *f);
+
+    /* of the event loop: wipes what jobs have left in its memory; or NULL */
+    void             (*forget)(us_follow_t *f);
 } us_source_t;
 
 
@@ -91,12 +94,8 @@ struct us_follow_s {
  */
 int us_follow_due(us_life_t *l, us_follow_t **f, unsigned roles);
 
-/*
- * Of a job's end: what this process has for all jobs is wiped when records of
- * erased URLs are gone, at that LSN.  0: not while the store is built, as that
- * is going to be freed.  *wiped, of the life, is this LSN then.
- */
-void us_follow_wipe(us_follow_t *f, uint64_t gone, uint64_t *wiped);
+/* of the end of a job that fills the store: see us_life_past() */
+void us_follow_passed(us_follow_t *f);
 
 /* us_replica.c, of each tick: starts a job, if one is due */
 void us_replica(us_life_t *l);

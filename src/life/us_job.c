@@ -20,6 +20,7 @@ us_job_start(us_life_t *l, us_role_t role, void (*run)(us_job_t *job),
     job = &l->jobs[role];
 
     if (job->active
+        || (l->held >> role & 1 && us_job_now(l) < l->held_until)
         || us_role_take(l->sh, role, l->self, us_job_now(l)) != 0)
     {
         return -1;

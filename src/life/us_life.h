@@ -226,11 +226,13 @@ struct us_life_s {
     uint64_t          wanted_next;    /* ms: of the next sync for a replica */
     us_follow_t      *follow;         /* of the loader's and writer's jobs */
     uint64_t          follow_next;    /* ms: not before */
-    uint64_t          follow_wiped;   /* LSN: see us_life_followed() */
+    uint64_t          follow_past;    /* LSN: see us_life_past() */
     us_follow_t      *copier;         /* of the keeper's jobs */
     uint64_t          copier_next;    /* ms: not before */
     uint64_t          copier_gone;    /* LSN: of its next job */
-    uint64_t          copier_wiped;   /* LSN: see us_life_followed() */
+    uint64_t          copier_past;    /* LSN: see us_life_past() */
+    unsigned          held;           /* roles: see us_life_hold() */
+    uint64_t          held_until;     /* ms */
     int               empty;          /* store stands in, see us_join.c */
     void             *empty_mem;
     size_t            empty_size;
@@ -392,12 +394,33 @@ void us_life_deleting(us_life_t *l);
 void us_life_deleted(us_life_t *l, uint64_t lsn);
 
 /*
- * This process has wiped its memory since records were gone at that LSN
- * (us_store_erased_lsn()).  us_life_followed(): what its jobs as a follower
- * have for long is wiped, or there are none.  us_life_left(): where URLs of an
- * erasure may be left, US_LEFT_*.
+ * Before a process wipes its memory, after records were gone at that LSN
+ * (us_store_erased_lsn()); in the event loop.
+ *
+ * us_life_past(): what its jobs will read from a log, a primary or the ring is
+ * from past it.
+ *
+ * us_life_busy(): the roles, a bit for each, that have a job now which may have
+ * a connection.  There must be none, in any life of the process: a connection
+ * that is made while another one goes begins in the memory of that one, and
+ * keeps it.  us_life_hold(): for so many ms, none of these roles starts a job.
+ * Jobs of US_ROLES_LONG may take minutes; those of US_ROLES_SHORT end soon, and
+ * the store is not confirmed, or not up to date, while they are held.
+ *
+ * us_life_forget(): closes the connections and wipes what jobs keep; jobs may
+ * start again.
+ *
+ * us_life_wiped(): this process has wiped its memory since.  us_life_left():
+ * where URLs of an erasure may be left, US_LEFT_*.
  */
-int us_life_followed(const us_life_t *l, uint64_t lsn);
+
+#define US_ROLES_SHORT  (1 << US_ROLE_LOADER | 1 << US_ROLE_WRITER)
+#define US_ROLES_LONG   (1 << US_ROLE_KEEPER | 1 << US_ROLE_BASE)
+
+int us_life_past(const us_life_t *l, uint64_t lsn);
+unsigned us_life_busy(const us_life_t *l);
+void us_life_hold(us_life_t *l, unsigned roles, unsigned ms);
+void us_life_forget(us_life_t *l);
 void us_life_wiped(us_life_t *l, uint64_t lsn);
 unsigned us_life_left(const us_life_t *l, const us_erasure_info_t *e);
 

@@ -330,31 +330,6 @@ us_life_deleted(us_life_t *l, uint64_t lsn)
 }
 
 
-int
-us_life_followed(const us_life_t *l, uint64_t lsn)
-{
-    const us_job_t  *jobs;
-
-    jobs = l->jobs;
-
-    if (l->conf.follow == NULL && l->conf.replicate == NULL) {
-        return 1;
-    }
-
-    /*
-     * A job that is active may be making what there is not yet; and that of a
-     * base has a connection of its own.
-     */
-
-    return !jobs[US_ROLE_BASE].active
-           && ((!jobs[US_ROLE_LOADER].active && !jobs[US_ROLE_WRITER].active
-                && l->follow == NULL)
-               || us_acquire(&l->follow_wiped) >= lsn)
-           && ((!jobs[US_ROLE_KEEPER].active && l->copier == NULL)
-               || us_acquire(&l->copier_wiped) >= lsn);
-}
-
-
 void
 us_life_wiped(us_life_t *l, uint64_t lsn)
 {

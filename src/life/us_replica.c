@@ -128,6 +128,13 @@ us_replica_close(us_follow_t *f)
 }
 
 
+static void
+us_replica_forget(us_follow_t *f)
+{
+    us_peer_wipe(&((us_replica_t *) f)->peer);
+}
+
+
 static int
 us_replica_emptied(us_follow_t *f)
 {
@@ -138,7 +145,7 @@ us_replica_emptied(us_follow_t *f)
 
     sh = &f->life->sh->replica;
     us_release(&sh->level, 0);
-    us_release(&f->life->follow_wiped, 0);
+    us_release(&f->life->follow_past, 0);
 
     if (f->anew && us_sink_remove(f->life, &r->copy, NULL, &e) == -1) {
         return us_follow_fail(f, US_SAY_WARN, "is not asked: %s", e.text);
@@ -171,7 +178,8 @@ us_replica_failed(us_follow_t *f)
 
 static const us_source_t  us_replica_source = {
     US_LIFE_REPLICA, US_REPLICA_LAST, US_SAY_WARN, us_replica_init,
-    us_replica_close, us_replica_emptied, us_replica_place, us_replica_failed
+    us_replica_close, us_replica_emptied, us_replica_place, us_replica_failed,
+    us_replica_forget
 };
 
 
@@ -695,7 +703,7 @@ us_replica_read(us_replica_t *r)
 static void
 us_replica_job(us_job_t *job)
 {
-    uint64_t       until, gone;
+    uint64_t       until;
     us_life_t     *l;
     us_replica_t  *r;
 
@@ -746,15 +754,7 @@ us_replica_job(us_job_t *job)
 
 done:
 
-    /* what the job has left in memory */
-
-    gone = r->f.store && !r->f.bulk ? us_store_erased_lsn(r->f.store) : 0;
-
-    if (gone > us_relaxed(&l->follow_wiped)) {
-        us_peer_wipe(&r->peer);
-    }
-
-    us_follow_wipe(&r->f, gone, &l->follow_wiped);
+    us_follow_passed(&r->f);
 }
 
 

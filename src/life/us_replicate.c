@@ -95,7 +95,7 @@ us_replicate_emptied(us_follow_t *f)
 {
     us_release(&f->life->sh->deleted_lsn, 0);
     us_release(&f->life->sh->replicate.astray, 0);
-    us_release(&f->life->follow_wiped, 0);
+    us_release(&f->life->follow_past, 0);
     us_release(&f->life->sh->replicate.erased, 0);
     us_release(&f->life->sh->replicate.erased_next, 0);
 
@@ -163,7 +163,7 @@ us_replicate_failed(us_follow_t *f)
 static const us_source_t  us_replicate_source = {
     US_LIFE_STANDBY, US_REPLICATE_LAST, US_SAY_ALERT, us_replicate_init,
     us_replicate_close, us_replicate_emptied, us_replicate_place,
-    us_replicate_failed
+    us_replicate_failed, NULL
 };
 
 
@@ -590,7 +590,7 @@ static void
 us_replicate_write_job(us_job_t *job)
 {
     us_str_t           pieces[2];
-    uint64_t           until;
+    uint64_t           until, gone;
     us_life_t         *l;
     us_replicate_t    *r;
     us_appender_rc_t   rc;
@@ -654,7 +654,12 @@ us_replicate_write_job(us_job_t *job)
             us_job_say(job, US_SAY_WARN, "the log confirms again");
         }
 
-        us_follow_wipe(&r->f, us_store_erased_lsn(l->store), &l->follow_wiped);
+        gone = us_store_erased_lsn(l->store);
+
+        if (us_store_durable(l->store) >= gone) {
+            us_release(&l->follow_past, gone);
+        }
+
         break;
 
     case US_APPENDER_AGAIN:
@@ -1351,9 +1356,7 @@ us_replicate_job(us_job_t *job)
              && us_share_state(l->sh) != US_LIFE_READY
              && !us_job_stopping(l));
 
-    us_follow_wipe(&r->f, r->f.store && !r->f.bulk
-                          ? us_store_erased_lsn(r->f.store) : 0,
-                   &l->follow_wiped);
+    us_follow_passed(&r->f);
 }
 
 

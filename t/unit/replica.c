@@ -1275,7 +1275,7 @@ copy_erased(proc_t *p)
     }
 
     assert_int_equal(us_life_left(&p->l, &info), US_LEFT_WORKERS);
-    assert_true(us_acquire(&p->l.follow_wiped) >= gone);
+    assert_true(us_acquire(&p->l.follow_past) >= gone);
 
     assert_int_equal(us_dir_read(copy.dirfd, &dir, &e), 0);
     assert_true(dir.nsegments > 0 && dir.nsnapshots > 0);
@@ -1323,6 +1323,52 @@ test_roles_of_others(void **state)
     assert_int_equal(us_follow_due(&p->l, &p->l.follow, both), 1);
     assert_null(p->l.follow);
     *writer = 0;
+}
+
+
+/* jobs do not start while memory is to be wiped; but not for long */
+
+static unsigned
+busy_after(proc_t *p, unsigned ms)
+{
+    uint64_t  end;
+    unsigned  busy;
+
+    for (busy = 0, end = world.now + ms; world.now < end; /* void */) {
+        pass(10);
+        busy = us_life_busy(&p->l);
+    }
+
+    return busy;
+}
+
+
+static void
+test_held(void **state)
+{
+    proc_t          *p;
+    primary_t        pr;
+    const unsigned   all = US_ROLES_SHORT | US_ROLES_LONG;
+
+    primary_erase(&pr, 40, 5);
+    p = copy_start(&pr);
+    comes(p, 1000);
+    assert_true(busy_after(p, 100) & US_ROLES_SHORT);
+
+    us_life_hold(&p->l, US_ROLES_LONG, 1000);
+    assert_true(busy_after(p, 500) & US_ROLES_SHORT);
+
+    us_life_hold(&p->l, all, 1000);
+    assert_int_equal(busy_after(p, 900), 0);
+    assert_true(busy_after(p, 500) & US_ROLES_SHORT);
+
+    us_life_hold(&p->l, all, 1000);
+    assert_int_equal(busy_after(p, 900), 0);
+    us_life_forget(&p->l);
+    assert_true(busy_after(p, 100) & US_ROLES_SHORT);
+
+    p->l.conf.follow = NULL;
+    assert_int_equal(us_life_busy(&p->l), 0);
 }
 
 
@@ -1377,7 +1423,7 @@ test_copy_erases(void **state)
     net.closes = 1;
     pass(2000);
     assert_true(restarts() > 0);
-    assert_false(us_life_followed(&p->l, gone));
+    assert_false(us_life_past(&p->l, gone));
     us_release(&world.sh->snapshot_next, world.now + 10000);
     net.primary = &pr;
     comes(p, 9000);
@@ -1812,6 +1858,7 @@ main(int argc, char **argv)
         test(test_copy_kills),
         test(test_copy_start_kills),
         test(test_roles_of_others),
+        test(test_held),
         test(test_copy_erases),
         test(test_copy_damage),
         test(test_copy_foreign),
