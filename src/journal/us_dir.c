@@ -43,8 +43,29 @@ us_dir_open(int dirfd)
 }
 
 
+/*
+ * The next entry; NULL: there is none, or *rc is -1.  An entry that is not read
+ * would be taken for a file that does not exist.
+ */
+
+static struct dirent *
+us_dir_next(DIR *d, int *rc, us_disk_error_t *e)
+{
+    struct dirent  *de;
+
+    errno = 0;
+    de = readdir(d);
+
+    if (de == NULL && errno) {
+        *rc = us_disk_fail(e, errno, "the directory could not be read");
+    }
+
+    return de;
+}
+
+
 static int
-us_dir_push(uint64_t **list, size_t *n, uint64_t lsn)
+us_dir_push(uint64_t **list, size_t *n, uint64_t lsn, us_disk_error_t *e)
 {
     uint64_t  *p;
 
@@ -52,7 +73,7 @@ us_dir_push(uint64_t **list, size_t *n, uint64_t lsn)
         p = realloc(*list, (*n ? *n * 2 : 1) * sizeof(uint64_t));
 
         if (p == NULL) {
-            return -1;
+            return us_disk_fail(e, errno, "the directory could not be read");
         }
 
         *list = p;
@@ -93,35 +114,26 @@ us_dir_read(int dirfd, us_dir_t *dir, us_disk_error_t *e)
     }
 
     rc = 0;
-    errno = 0;
 
-    while (rc == 0 && (de = readdir(d)) != NULL) {
+    while (rc == 0 && (de = us_dir_next(d, &rc, e)) != NULL) {
 
         if (us_segment_parse_name(de->d_name, US_SEGMENT_JOURNAL, &lsn) == 0)
         {
-            rc = us_dir_push(&dir->segments, &dir->nsegments, lsn);
+            rc = us_dir_push(&dir->segments, &dir->nsegments, lsn, e);
 
         } else if (us_segment_parse_name(de->d_name, US_SEGMENT_SNAPSHOT,
                                          &lsn) == 0)
         {
-            rc = us_dir_push(&dir->snapshots, &dir->nsnapshots, lsn);
+            rc = us_dir_push(&dir->snapshots, &dir->nsnapshots, lsn, e);
         }
-
-        if (rc == 0) {
-            errno = 0;
-        }
-    }
-
-    /* an unread entry would be taken for a file that does not exist */
-
-    if (rc == -1 || errno) {
-        us_disk_fail(e, errno, "the directory could not be read");
-        (void) closedir(d);
-        us_dir_free(dir);
-        return -1;
     }
 
     (void) closedir(d);
+
+    if (rc == -1) {
+        us_dir_free(dir);
+        return -1;
+    }
 
     if (dir->nsegments) {
         qsort(dir->segments, dir->nsegments, sizeof(uint64_t),
@@ -219,9 +231,8 @@ us_dir_foreign(int dirfd, char *name, us_disk_error_t *e)
     }
 
     rc = 0;
-    errno = 0;
 
-    while (rc == 0 && (de = readdir(d)) != NULL) {
+    while (rc == 0 && (de = us_dir_next(d, &rc, e)) != NULL) {
 
         /* a file system's own directory, and what is gone, are nobody's */
 
@@ -234,12 +245,6 @@ us_dir_foreign(int dirfd, char *name, us_disk_error_t *e)
             (void) snprintf(name, US_DIR_NAME, "%s", de->d_name);
             rc = 1;
         }
-
-        errno = 0;
-    }
-
-    if (rc == 0 && errno) {
-        rc = us_disk_fail(e, errno, "the directory could not be read");
     }
 
     (void) closedir(d);
@@ -327,7 +332,7 @@ us_dir_give(int dirfd, int made, uid_t uid, us_disk_error_t *e)
 
     rc = 0;
 
-    while (rc == 0 && (de = readdir(d)) != NULL) {
+    while (rc == 0 && (de = us_dir_next(d, &rc, e)) != NULL) {
 
         if (!us_dir_ours(de->d_name)) {
             continue;
@@ -440,7 +445,7 @@ us_dir_move_all(int dirfd, int to, us_disk_error_t *e)
 
     rc = 0;
 
-    while (rc == 0 && (de = readdir(d)) != NULL) {
+    while (rc == 0 && (de = us_dir_next(d, &rc, e)) != NULL) {
 
         if (us_dir_ours(de->d_name) && strcmp(de->d_name, US_DIR_LOCK) != 0
             && strcmp(de->d_name, US_DIR_AUDIT) != 0

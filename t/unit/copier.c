@@ -1998,6 +1998,164 @@ test_kept_kills(void **state)
 }
 
 
+/*
+ * Each call that can fail does so once, with an error that may pass or one of a
+ * broken disk; no descriptor stays open.
+ */
+
+static void
+fails(void (*before)(void), void (*work)(proc_t *p), void (*after)(void),
+    unsigned least)
+{
+    proc_t    *p;
+    unsigned   at, all, fds;
+
+    for (at = 1, all = 0; at < 20000; at += stride(all), all++) {
+        node_stop();
+        flog_remove();
+        world_clean();
+        before();
+
+        p = start();
+        fds = fake_open();
+        world.failed = NULL;
+        world.fail_errno = all % 2 ? ENOSPC : EIO;
+        world.fail_at = at;
+        work(p);
+        world.fail_at = 0;
+        proc_stop(p);
+
+        if (fake_open() != fds) {
+            fail_msg("%s, call %u: %u descriptors, %u before", world.failed,
+                     at, fake_open(), fds);
+        }
+
+        after();
+
+        if (world.failed == NULL) {
+            break;
+        }
+    }
+
+    assert_true(at > least);
+}
+
+
+/* a snapshot that has failed is taken again at once */
+
+static void
+level_soon(proc_t *p)
+{
+    pass(1000);
+
+    if (world.failed) {
+        us_release(&world.sh->snapshot_next, 0);
+    }
+
+    level(p);
+}
+
+
+static void
+write_begins(void)
+{
+    world.conf.snapshot = 150;
+    world.conf.segment = 250;
+}
+
+
+static void
+write_works(proc_t *p)
+{
+    comes(p, US_LIFE_READY, 0);
+    fill(p, 0, 8);
+    level_soon(p);
+    us_release(&world.sh->snapshot_lsn, 0);
+    fill(p, 8, 8);
+    level_soon(p);
+}
+
+
+static void
+write_ends(void)
+{
+    comes(start(), US_LIFE_READY, 16);
+    assert_int_equal(copier()->restarts, 0);
+    assert_int_equal(files("lost-"), 0);
+}
+
+
+static void
+test_write_fails(void **state)
+{
+    fails(write_begins, write_works, write_ends, 100);
+}
+
+
+static void
+start_begins(void)
+{
+    node_kill(make(12));
+}
+
+
+static void
+start_works(proc_t *p)
+{
+    comes(p, US_LIFE_READY, 12);
+    fill(p, 12, 4);
+    level_soon(p);
+}
+
+
+static void
+test_start_fails(void **state)
+{
+    fails(start_begins, start_works, write_ends, 50);
+}
+
+
+/* the files of a copy that has what the log has lost are moved away */
+
+static void
+kept_begins(void)
+{
+    start_begins();
+    flog_cut(flog.nrows - 1);
+    flog_lost("100000");
+}
+
+
+static void
+kept_works(proc_t *p)
+{
+    uint64_t  end;
+
+    end = world.now + FAKE_LATER;
+
+    while (world.now < end && count(p->said, "the path is kept") == 0) {
+        pass(50);
+    }
+
+    level_soon(p);
+}
+
+
+static void
+kept_ends(void)
+{
+    assert_int_equal(files("lost-moving"), 0);
+    assert_int_equal(kept_clean(), 1);
+}
+
+
+static void
+test_kept_fails(void **state)
+{
+    fails(kept_begins, kept_works, kept_ends, 100);
+}
+
+
 /* a fault that passes: the directory stays, and is read or gone on with */
 
 static void
@@ -2107,9 +2265,16 @@ main(int argc, char **argv)
         test(test_unmarked),
         test(test_kept),
         test(test_kept_kills),
+        test(test_write_fails),
+        test(test_start_fails),
+        test(test_kept_fails),
         test(test_passing),
         test(test_hung)
     };
+
+    if (argc > 1) {
+        cmocka_set_test_filter(argv[1]);
+    }
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,7 +7,8 @@
  *     processes   proc_t: each has a us_life_t of its own; all share memory
  *     threads     a job waits in its process until the test runs it
  *     disk        a directory below /tmp; the calls that touch it are the
- *                 functions below, which fail, hang or kill as the test wants
+ *                 functions below, which fail, hang or kill as the test wants:
+ *                 all of a kind, or the n-th call of any kind
  *
  * Errors of write-back are Linux's: recorded in the file, reported once to each
  * descriptor that was open then, and to later ones unless somebody has been
@@ -34,6 +35,7 @@
 #include <cmocka.h>
 
 #include <dirent.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -116,6 +118,11 @@ static struct {
     unsigned         kill_at;
     jmp_buf          killed;
 
+    /* the n-th call fails, once: its name, when it has */
+    unsigned         fail_at;
+    int              fail_errno;
+    const char      *failed;
+
     /* of a slow disk: what happens while a thread waits; or NULL */
     void           (*slow)(proc_t *p);
 } world;
@@ -132,6 +139,20 @@ fake_call(int after)
         world.kill_at = 0;
         longjmp(world.killed, 1);
     }
+}
+
+
+static int
+fake_fails(const char *call)
+{
+    if (world.fail_at == 0 || world.current == NULL || --world.fail_at) {
+        return 0;
+    }
+
+    world.failed = call;
+    errno = world.fail_errno;
+
+    return 1;
 }
 
 
@@ -202,6 +223,10 @@ openat(int dirfd, const char *name, int flags, ...)
         return -1;
     }
 
+    if (fake_fails("openat")) {
+        return -1;
+    }
+
     fd = (int) syscall(SYS_openat, dirfd, name, flags, mode);
 
     if (fd >= 0 && fd < FAKE_FDS && world.current) {
@@ -262,11 +287,11 @@ pwrite(int fd, const void *p, size_t len, off_t at)
 
     fake_call(0);
 
-    if (world.current && world.write_errno) {
+    if ((world.current && world.write_errno) || fake_fails("pwrite")) {
 
         /* half of it gets there */
         syscall(SYS_pwrite64, fd, p, len / 2, at);
-        errno = world.write_errno;
+        errno = world.write_errno ? world.write_errno : world.fail_errno;
         return -1;
     }
 
@@ -288,6 +313,10 @@ fsync(int fd)
 
     if (world.current && world.sync_errno) {
         errno = world.sync_errno;
+        return -1;
+    }
+
+    if (fake_fails("fsync")) {
         return -1;
     }
 
@@ -385,6 +414,10 @@ pread(int fd, void *p, size_t len, off_t at)
         return -1;
     }
 
+    if (fake_fails("pread")) {
+        return -1;
+    }
+
     n = syscall(SYS_pread64, fd, p, len, at);
     file = fd < FAKE_FDS ? world.fds[fd].file : NULL;
 
@@ -421,7 +454,7 @@ ftruncate(int fd, off_t size)
     int  rc;
 
     fake_call(0);
-    rc = (int) syscall(SYS_ftruncate, fd, size);
+    rc = fake_fails("ftruncate") ? -1 : (int) syscall(SYS_ftruncate, fd, size);
     fake_call(1);
 
     return rc;
@@ -434,7 +467,8 @@ renameat(int from_fd, const char *from, int to_fd, const char *to)
     int  rc;
 
     fake_call(0);
-    rc = (int) syscall(SYS_renameat, from_fd, from, to_fd, to);
+    rc = fake_fails("renameat")
+         ? -1 : (int) syscall(SYS_renameat, from_fd, from, to_fd, to);
     fake_call(1);
 
     return rc;
@@ -447,10 +481,89 @@ unlinkat(int dirfd, const char *name, int flags)
     int  rc;
 
     fake_call(0);
-    rc = (int) syscall(SYS_unlinkat, dirfd, name, flags);
+    rc = fake_fails("unlinkat")
+         ? -1 : (int) syscall(SYS_unlinkat, dirfd, name, flags);
     fake_call(1);
 
     return rc;
+}
+
+
+int
+mkdirat(int dirfd, const char *name, mode_t mode)
+{
+    return fake_fails("mkdirat")
+           ? -1 : (int) syscall(SYS_mkdirat, dirfd, name, mode);
+}
+
+
+int
+fstat(int fd, struct stat *st)
+{
+    return fake_fails("fstat")
+           ? -1 : (int) syscall(SYS_newfstatat, fd, "", st, AT_EMPTY_PATH);
+}
+
+
+int
+fstatat(int dirfd, const char *name, struct stat *st, int flags)
+{
+    return fake_fails("fstatat")
+           ? -1 : (int) syscall(SYS_newfstatat, dirfd, name, st, flags);
+}
+
+
+int
+stat(const char *path, struct stat *st)
+{
+    return fake_fails("stat")
+           ? -1 : (int) syscall(SYS_newfstatat, AT_FDCWD, path, st, 0);
+}
+
+
+int
+flock(int fd, int op)
+{
+    return fake_fails("flock") ? -1 : (int) syscall(SYS_flock, fd, op);
+}
+
+
+DIR *
+fdopendir(int fd)
+{
+    static DIR  *(*next)(int fd);
+
+    next = next ? next : (DIR *(*)(int)) dlsym(RTLD_NEXT, "fdopendir");
+
+    return fake_fails("fdopendir") ? NULL : next(fd);
+}
+
+
+struct dirent *
+readdir(DIR *d)
+{
+    static struct dirent  *(*next)(DIR *d);
+
+    next = next ? next : (struct dirent *(*)(DIR *)) dlsym(RTLD_NEXT,
+                                                           "readdir");
+
+    return fake_fails("readdir") ? NULL : next(d);
+}
+
+
+/* descriptors that are open */
+
+static inline unsigned
+fake_open(void)
+{
+    int       fd;
+    unsigned  n;
+
+    for (fd = 0, n = 0; fd < FAKE_FDS; fd++) {
+        n += syscall(SYS_fcntl, fd, F_GETFD) != -1;
+    }
+
+    return n;
 }
 
 
@@ -858,6 +971,7 @@ world_teardown(void **state)
     world.write_errno = 0;
     world.sync_errno = 0;
     world.manifest_errno = 0;
+    world.fail_at = 0;
 
     for (i = 0; i < FAKE_PROCS; i++) {
         if (world.procs[i].alive) {
