@@ -123,20 +123,25 @@ us_recovery_close(us_recovery_t *r)
 }
 
 
-/* whether the file goes on past its footer, which is a fault */
+/* whether the file goes on past its footer, which is a fault, or may do so */
 
 static int
 us_recovery_goes_on(const us_reader_t *reader, us_disk_error_t *e)
 {
-    if (us_reader_size(reader) == (int64_t) reader->offset) {
-        return 0;
+    int64_t  size;
+
+    size = us_reader_size(reader);
+
+    if (size == -1) {
+        us_disk_fail(e, errno, "fstat of \"%s\" failed", reader->name);
+
+    } else if (size != (int64_t) reader->offset) {
+        us_disk_fail(e, 0, "\"%s\" at offset %" PRIu64
+                     ": something follows the footer", reader->name,
+                     reader->offset);
     }
 
-    us_disk_fail(e, 0, "\"%s\" at offset %" PRIu64
-                 ": something follows the footer", reader->name,
-                 reader->offset);
-
-    return 1;
+    return size != (int64_t) reader->offset;
 }
 
 

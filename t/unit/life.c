@@ -2007,6 +2007,107 @@ test_kills(void **state)
 
 
 /*
+ * Each call that can fail does so once, with an error that may pass or one of a
+ * broken disk: at a start, writing, rolling, in a snapshot, and closing.  What
+ * was answered is there after a restart, and no descriptor stays open.
+ */
+
+static void
+test_fails(void **state)
+{
+    unsigned   n, at, fds, fails[2];
+    proc_t    *p;
+    client_t   c;
+
+    memset(fails, 0, sizeof(fails));
+
+    for (at = 1; at == 1 || world.failed; at += each()) {
+        (void) teardown(state);
+        (void) setup(state);
+
+        world.conf.snapshot = 400;
+        world.conf.interval = 100;
+        world.conf.segment = 1500;
+        memset(&c, 0, sizeof(c));
+        p = proc_start(dirfd_, lockfd_);
+
+        for (n = 0; n < 30; n++) {
+            work(p, &c);
+        }
+
+        proc_kill(p);
+        world_zone();
+
+        fds = fake_open();
+        world.fail_errno = at % 2 ? EIO : ENOSPC;
+        world.fail_at = at;
+        p = proc_start(dirfd_, lockfd_);
+
+        for (n = 0; n < 25 && !us_life_writable(&p->l, NULL); n++) {
+            world.now += 50;
+            proc_all(p);
+        }
+
+        if (us_life_writable(&p->l, NULL)) {
+            assert_in_range(us_store_next_id(p->l.store), c.answered, c.added);
+            c.added = us_store_next_id(p->l.store);
+            c.answered = c.added;
+        }
+
+        for (n = 0; n < 40; n++) {
+            work(p, &c);
+
+            if (n == 20) {
+                us_release(&world.sh->snapshot_now, 1);
+                us_release(&world.sh->snapshot_next, 0);
+            }
+        }
+
+        /* an error that passes, or what goes on after it */
+
+        pass(500);
+        fails[world.sh->lost != 0]++;
+
+        if (state_of(p) != US_LIFE_READY) {
+            assert_int_equal(world.fail_errno, EIO);
+            assert_true(said(p, "Input/output error"));
+
+        } else if (world.sh->lost == 0) {
+            assert_true(us_life_writable(&p->l, NULL));
+            assert_true(world.sh->snapshots > 0 || said(p, "snapshot"));
+        }
+
+        proc_stop(p);
+        world.current = p;
+        (void) us_life_close(&p->l, 1000);
+        world.current = NULL;
+        world.fail_at = 0;
+
+        if (fake_open() != fds) {
+            fail_msg("%s, call %u: %u descriptors, %u before", world.failed,
+                     at, fake_open(), fds);
+        }
+
+        p = restart();
+        pass(300);
+
+        if (state_of(p) != US_LIFE_READY) {
+            fail_msg("%s, call %u: %s", world.failed, at, p->said);
+        }
+
+        assert_true(us_life_writable(&p->l, NULL));
+        assert_int_equal(world.sh->lost_ids, 0);
+        assert_in_range(us_store_next_id(p->l.store), c.answered, c.added);
+        assert_true(has_all(p, us_store_next_id(p->l.store)));
+    }
+
+    print_message("%u calls failed, %u ended the writing\n",
+                  fails[0] + fails[1], fails[1]);
+    assert_true(fails[0] * each() > 500 && fails[1] * each() > 20);
+}
+
+
+/*
  * The same while a server takes the directory over from another one: the
  * process of either that touches the disk is killed.
  */
@@ -2404,6 +2505,7 @@ main(int argc, char **argv)
         test(test_shard),
         test(test_follow),
         test(test_kills),
+        test(test_fails),
         test(test_kills_takeover),
         test(test_kills_full),
     };
