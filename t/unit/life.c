@@ -2274,6 +2274,70 @@ test_kills_takeover(void **state)
 }
 
 
+/* each call fails once, as above, in the server that takes over */
+
+static void
+test_fails_takeover(void **state)
+{
+    unsigned   n, at, fds, fails;
+    proc_t    *p, *q;
+    server_t   s, old;
+
+    for (at = 1, fails = 0; at == 1 || world.failed; at += each(), fails++) {
+        (void) teardown(state);
+        (void) setup(state);
+
+        world.conf.segment = 1500;
+        p = proc_start(dirfd_, lockfd_);
+        pass(100);
+        (void) add_some(p, 0, 60);
+        pass(1500);
+        server_new(&s, &old);
+        fds = fake_open();
+
+        world.fail_errno = at % 2 ? EIO : ENOSPC;
+        world.fail_at = at;
+        q = proc_start(s.dirfd, s.lockfd);
+
+        for (n = 0; n < 80; n++) {
+            world.now += 50;
+            proc_all(q);
+
+            if (n == 40) {
+                fds -= fake_open();
+                proc_kill(p);
+                fds += fake_open();
+                (void) flock(lockfd_, LOCK_UN);
+            }
+        }
+
+        if (state_of(q) != US_LIFE_READY) {
+            assert_int_equal(world.fail_errno, EIO);
+            assert_true(said(q, "Input/output error"));
+        }
+
+        proc_stop(q);
+        world.fail_at = 0;
+
+        if (fake_open() != fds) {
+            fail_msg("%s, call %u: %u descriptors, %u before", world.failed,
+                     at, fake_open(), fds);
+        }
+
+        world_zone();
+        q = proc_start(s.dirfd, s.lockfd);
+        pass(300);
+        assert_int_equal(state_of(q), US_LIFE_READY);
+        assert_int_equal(world.sh->lost_ids, 0);
+        assert_true(has_all(q, 60));
+        proc_kill(q);
+        server_free(&s, &old);
+    }
+
+    assert_true(fails * each() > 100);
+}
+
+
 /* and in a zone that is full, while URLs are deleted and marked */
 
 static unsigned
@@ -2506,6 +2570,7 @@ main(int argc, char **argv)
         test(test_follow),
         test(test_kills),
         test(test_fails),
+        test(test_fails_takeover),
         test(test_kills_takeover),
         test(test_kills_full),
     };

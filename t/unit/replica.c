@@ -92,7 +92,9 @@ us_peer_close(us_peer_t *p)
 void
 us_peer_wipe(us_peer_t *p)
 {
-    memset(p->buf, 0, p->buf ? p->pos : 0);
+    if (p->buf) {
+        memset(p->buf, 0, p->pos);
+    }
 }
 
 
@@ -1448,6 +1450,60 @@ test_copy_erases(void **state)
 }
 
 
+/*
+ * Each call that can fail does so once: of a first load, of the snapshot that
+ * the erasure asks for, and of a start from that copy.  No descriptor stays
+ * open.
+ */
+
+static void
+test_copy_fails(void **state)
+{
+    proc_t     *p;
+    unsigned    i, at, fds;
+    primary_t   pr;
+
+    primary_erase(&pr, 40, 5);
+
+    for (at = 1; at == 1 || world.failed; at += full() ? 1 : 3) {
+        copy_remove();
+        p = copy_start(&pr);
+        fds = fake_open();
+        world.failed = NULL;
+        world.fail_errno = at % 2 ? EIO : ENOSPC;
+        world.fail_at = at;
+
+        for (i = 0; i < 2; i++) {
+            comes(p, FAKE_LATER);
+            pass(1000);
+
+            /* a snapshot that has failed is taken again at once */
+
+            if (world.failed) {
+                us_release(&world.sh->snapshot_next, 0);
+            }
+
+            copy_erased(p);
+            p = copy_start(&pr);
+        }
+
+        world.fail_at = 0;
+        comes(p, FAKE_LATER);
+        assert_int_equal(restarts(), 0);
+        replicas_stop();
+
+        if (fake_open() != fds) {
+            fail_msg("%s, call %u: %u descriptors, %u before", world.failed,
+                     at, fake_open(), fds);
+        }
+    }
+
+    assert_true(at > 200);
+    copy_remove();
+    primary_remove(&pr);
+}
+
+
 /* the first file of the copy whose name begins so */
 
 static void
@@ -1860,6 +1916,7 @@ main(int argc, char **argv)
         test(test_roles_of_others),
         test(test_held),
         test(test_copy_erases),
+        test(test_copy_fails),
         test(test_copy_damage),
         test(test_copy_foreign),
         test(test_copy_gone),
