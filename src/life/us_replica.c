@@ -337,7 +337,9 @@ us_replica_keep(us_replica_t *r)
 
     l = r->f.life;
 
-    if (l->conf.path == NULL || r->f.bulk || !r->begun) {
+    /* no memory: the store is not open before the next job */
+
+    if (l->conf.path == NULL || r->f.bulk || !r->begun || r->f.store == NULL) {
         return;
     }
 

@@ -2007,21 +2007,21 @@ test_kills(void **state)
 
 
 /*
- * Each call that can fail does so once, with an error that may pass or one of a
- * broken disk: at a start, writing, rolling, in a snapshot, and closing.  What
- * was answered is there after a restart, and no descriptor stays open.
+ * Each call that can fail does so once (see fault): at a start, writing,
+ * rolling, in a snapshot, and closing.  What was answered is there after a
+ * restart, and no descriptor stays open.
  */
 
 static void
 test_fails(void **state)
 {
-    unsigned   n, at, fds, fails[2];
+    unsigned   n, fds, fails[2];
     proc_t    *p;
     client_t   c;
 
     memset(fails, 0, sizeof(fails));
 
-    for (at = 1; at == 1 || world.failed; at += each()) {
+    for (fault_begin(); fault_next(each()); /* void */) {
         (void) teardown(state);
         (void) setup(state);
 
@@ -2039,8 +2039,7 @@ test_fails(void **state)
         world_zone();
 
         fds = fake_open();
-        world.fail_errno = at % 2 ? EIO : ENOSPC;
-        world.fail_at = at;
+        fault_arm();
         p = proc_start(dirfd_, lockfd_);
 
         for (n = 0; n < 25 && !us_life_writable(&p->l, NULL); n++) {
@@ -2069,7 +2068,7 @@ test_fails(void **state)
         fails[world.sh->lost != 0]++;
 
         if (state_of(p) != US_LIFE_READY) {
-            assert_int_equal(world.fail_errno, EIO);
+            assert_int_equal(fault.err, EIO);
             assert_true(said(p, "Input/output error"));
 
         } else if (world.sh->lost == 0) {
@@ -2084,15 +2083,15 @@ test_fails(void **state)
         world.fail_at = 0;
 
         if (fake_open() != fds) {
-            fail_msg("%s, call %u: %u descriptors, %u before", world.failed,
-                     at, fake_open(), fds);
+            fail_msg("%s, call %u: %u descriptors, %u before", fault.failed,
+                     fault.at, fake_open(), fds);
         }
 
         p = restart();
         pass(300);
 
         if (state_of(p) != US_LIFE_READY) {
-            fail_msg("%s, call %u: %s", world.failed, at, p->said);
+            fail_msg("%s, call %u: %s", fault.failed, fault.at, p->said);
         }
 
         assert_true(us_life_writable(&p->l, NULL));
@@ -2279,11 +2278,11 @@ test_kills_takeover(void **state)
 static void
 test_fails_takeover(void **state)
 {
-    unsigned   n, at, fds, fails;
+    unsigned   n, fds;
     proc_t    *p, *q;
     server_t   s, old;
 
-    for (at = 1, fails = 0; at == 1 || world.failed; at += each(), fails++) {
+    for (fault_begin(); fault_next(each()); /* void */) {
         (void) teardown(state);
         (void) setup(state);
 
@@ -2295,8 +2294,7 @@ test_fails_takeover(void **state)
         server_new(&s, &old);
         fds = fake_open();
 
-        world.fail_errno = at % 2 ? EIO : ENOSPC;
-        world.fail_at = at;
+        fault_arm();
         q = proc_start(s.dirfd, s.lockfd);
 
         for (n = 0; n < 80; n++) {
@@ -2312,7 +2310,7 @@ test_fails_takeover(void **state)
         }
 
         if (state_of(q) != US_LIFE_READY) {
-            assert_int_equal(world.fail_errno, EIO);
+            assert_int_equal(fault.err, EIO);
             assert_true(said(q, "Input/output error"));
         }
 
@@ -2320,8 +2318,8 @@ test_fails_takeover(void **state)
         world.fail_at = 0;
 
         if (fake_open() != fds) {
-            fail_msg("%s, call %u: %u descriptors, %u before", world.failed,
-                     at, fake_open(), fds);
+            fail_msg("%s, call %u: %u descriptors, %u before", fault.failed,
+                     fault.at, fake_open(), fds);
         }
 
         world_zone();
@@ -2334,7 +2332,7 @@ test_fails_takeover(void **state)
         server_free(&s, &old);
     }
 
-    assert_true(fails * each() > 100);
+    assert_true(fault.tries > 60);
 }
 
 

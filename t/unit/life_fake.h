@@ -118,10 +118,7 @@ static struct {
     unsigned         kill_at;
     jmp_buf          killed;
 
-    /* the n-th call fails, once: its name, when it has */
-    unsigned         fail_at;
-    int              fail_errno;
-    const char      *failed;
+    unsigned         fail_at;         /* the n-th call fails; see fault */
 
     /* of a slow disk: what happens while a thread waits; or NULL */
     void           (*slow)(proc_t *p);
@@ -142,17 +139,89 @@ fake_call(int after)
 }
 
 
+/*
+ * Campaigns in which the n-th call fails, once: of those for memory with
+ * ENOMEM, of others with an error that may pass or one of a broken disk.
+ *
+ *     for (fault_begin(); fault_next(each); ) { ... fault_arm(); ... }
+ */
+
+static struct {
+    unsigned         tries;
+    unsigned         at;
+    int              err;
+    const char      *failed;          /* the call that has; or NULL */
+} fault;
+
+
+static inline void
+fault_begin(void)
+{
+    memset(&fault, 0, sizeof(fault));
+}
+
+
+/* of calls for memory, which are many, some; with US_FULL all are tried */
+
+static inline int
+fault_next(unsigned each)
+{
+    if (fault.tries++ && fault.failed == NULL) {
+
+        /* there are fewer calls */
+
+        if (fault.err == ENOMEM) {
+            return 0;
+        }
+
+        fault.err = ENOMEM;
+        fault.at = 0;
+    }
+
+    if (fault.err != ENOMEM) {
+        fault.err = fault.tries % 2 ? EIO : ENOSPC;
+    }
+
+    fault.at += getenv("US_FULL") ? 1
+                : fault.err == ENOMEM ? 1 + fault.at / 8 : each;
+    fault.failed = NULL;
+
+    return 1;
+}
+
+
+static inline void
+fault_arm(void)
+{
+    world.fail_at = fault.at;
+}
+
+
 static int
-fake_fails(const char *call)
+fault_fires(const char *call)
 {
     if (world.fail_at == 0 || world.current == NULL || --world.fail_at) {
         return 0;
     }
 
-    world.failed = call;
-    errno = world.fail_errno;
+    fault.failed = call;
+    errno = fault.err;
 
     return 1;
+}
+
+
+static int
+fake_fails(const char *call)
+{
+    return fault.err != ENOMEM && fault_fires(call);
+}
+
+
+static int
+fake_no_memory(const char *call)
+{
+    return fault.err == ENOMEM && fault_fires(call);
 }
 
 
@@ -291,7 +360,7 @@ pwrite(int fd, const void *p, size_t len, off_t at)
 
         /* half of it gets there */
         syscall(SYS_pwrite64, fd, p, len / 2, at);
-        errno = world.write_errno ? world.write_errno : world.fail_errno;
+        errno = world.write_errno ? world.write_errno : fault.err;
         return -1;
     }
 
@@ -551,6 +620,46 @@ readdir(DIR *d)
 }
 
 
+/* memory: those of the program, for mk/test.mk has the linker wrap them */
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t n, size_t size);
+void *__real_realloc(void *p, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_realloc(void *p, size_t size);
+
+
+void *
+__wrap_malloc(size_t size)
+{
+    return fake_no_memory("malloc") ? NULL : __real_malloc(size);
+}
+
+
+void *
+__wrap_calloc(size_t n, size_t size)
+{
+    return fake_no_memory("calloc") ? NULL : __real_calloc(n, size);
+}
+
+
+void *
+__wrap_realloc(void *p, size_t size)
+{
+    return fake_no_memory("realloc") ? NULL : __real_realloc(p, size);
+}
+
+
+void *
+mmap(void *p, size_t size, int prot, int flags, int fd, off_t at)
+{
+    return fake_no_memory("mmap")
+           ? MAP_FAILED : (void *) syscall(SYS_mmap, p, size, prot, flags, fd,
+                                           at);
+}
+
+
 /* descriptors that are open */
 
 static inline unsigned
@@ -733,6 +842,35 @@ fake_lock(void *data)
 }
 
 
+/* SIGKILL: its descriptors are closed, all else stays as it is */
+
+static inline void
+proc_kill(proc_t *p)
+{
+    unsigned  fd;
+
+    for (fd = 0; fd < FAKE_FDS; fd++) {
+        if (world.fds[fd].owner == p) {
+            (void) close(fd);
+        }
+    }
+
+    if (p->l.empty_mem) {
+        (void) munmap(p->l.empty_mem, p->l.empty_size);
+    }
+
+    if (p->l.store) {
+        us_store_close(p->l.store);
+        p->l.store = NULL;
+    }
+
+    free(p->l.writer.buf);
+    free(p->l.syncer.buf);
+
+    p->alive = 0;
+}
+
+
 /* a process of a server, whose directory and lock these descriptors are */
 
 static inline proc_t *
@@ -766,8 +904,17 @@ proc_start(int dirfd, int lockfd)
     l->lockfd = lockfd;
 
     world.current = p;
-    assert_int_equal(us_life_start(l), 0);
+    i = us_life_start(l) == 0;
     world.current = NULL;
+
+    if (!i) {
+
+        /* the call that fails was of this start: there is another one */
+
+        assert_non_null(fault.failed);
+        proc_kill(p);
+        p = proc_start(dirfd, lockfd);
+    }
 
     return p;
 }
@@ -843,35 +990,6 @@ pass(unsigned ms)
             }
         }
     }
-}
-
-
-/* SIGKILL: its descriptors are closed, all else stays as it is */
-
-static inline void
-proc_kill(proc_t *p)
-{
-    unsigned  fd;
-
-    for (fd = 0; fd < FAKE_FDS; fd++) {
-        if (world.fds[fd].owner == p) {
-            (void) close(fd);
-        }
-    }
-
-    if (p->l.empty_mem) {
-        (void) munmap(p->l.empty_mem, p->l.empty_size);
-    }
-
-    if (p->l.store) {
-        us_store_close(p->l.store);
-        p->l.store = NULL;
-    }
-
-    free(p->l.writer.buf);
-    free(p->l.syncer.buf);
-
-    p->alive = 0;
 }
 
 
