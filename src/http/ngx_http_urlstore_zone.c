@@ -473,60 +473,17 @@ ngx_http_urlstore_dir_parent(ngx_http_urlstore_zone_t *zone)
 }
 
 
-/* as dir_open(), but nothing is made, locked or given away */
-
-static ngx_int_t
-ngx_http_urlstore_dir_test(ngx_http_urlstore_zone_t *zone)
-{
-    int         dirfd;
-    ngx_int_t   rc;
-    ngx_log_t  *log;
-
-    log = zone->shm_zone->shm.log;
-
-    dirfd = open((char *) zone->path.data, O_RDONLY|O_DIRECTORY|O_CLOEXEC);
-
-    if (dirfd == -1) {
-
-        if (ngx_errno == NGX_ENOENT && !zone->conf.lookup) {
-            return ngx_http_urlstore_dir_parent(zone);
-        }
-
-        /* nginx -t may run as a user that cannot look */
-
-        if (ngx_errno == NGX_EACCES && geteuid() != 0) {
-            ngx_log_error(NGX_LOG_WARN, log, ngx_errno,
-                          "urlstore_zone \"%V\": its path \"%V\" was not "
-                          "looked at", &zone->name, &zone->path);
-            return NGX_OK;
-        }
-
-        ngx_log_error(NGX_LOG_EMERG, log, ngx_errno,
-                      "opening urlstore_zone \"%V\"'s path \"%V\" failed",
-                      &zone->name, &zone->path);
-        return NGX_ERROR;
-    }
-
-    rc = zone->conf.lookup ? NGX_OK
-                           : ngx_http_urlstore_dir_usable(zone, dirfd);
-
-    if (rc == NGX_OK) {
-        rc = ngx_http_urlstore_dir_check(zone, dirfd);
-    }
-
-    (void) close(dirfd);
-
-    return rc;
-}
-
-
-/* made if it is not there */
+/*
+ * Made if it is not there.  "nginx -t" refuses the same, but makes, locks and
+ * gives away nothing.
+ */
 
 static ngx_int_t
 ngx_http_urlstore_dir_open(ngx_http_urlstore_zone_t *zone)
 {
     uid_t                     uid;
     gid_t                     gid;
+    ngx_err_t                 err;
     ngx_log_t                *log;
     ngx_uint_t                made;
     us_disk_error_t           e;
@@ -535,7 +492,7 @@ ngx_http_urlstore_dir_open(ngx_http_urlstore_zone_t *zone)
     log = zone->shm_zone->shm.log;
     made = 0;
 
-    if (!zone->conf.lookup) {
+    if (!zone->conf.lookup && !ngx_test_config) {
         made = (ngx_create_dir(zone->path.data, 0700) != NGX_FILE_ERROR);
 
         if (!made && ngx_errno != NGX_EEXIST) {
@@ -554,38 +511,51 @@ ngx_http_urlstore_dir_open(ngx_http_urlstore_zone_t *zone)
     dir->dirfd = open((char *) zone->path.data, O_RDONLY|O_DIRECTORY|O_CLOEXEC);
 
     if (dir->dirfd == -1) {
-        ngx_log_error(NGX_LOG_EMERG, log, ngx_errno,
+        err = ngx_errno;
+        ngx_free(dir);
+
+        if (ngx_test_config && err == NGX_ENOENT && !zone->conf.lookup) {
+            return ngx_http_urlstore_dir_parent(zone);
+        }
+
+        /* nginx -t may run as a user that cannot look */
+
+        if (ngx_test_config && err == NGX_EACCES && geteuid() != 0) {
+            ngx_log_error(NGX_LOG_WARN, log, err,
+                          "urlstore_zone \"%V\": its path \"%V\" was not "
+                          "looked at", &zone->name, &zone->path);
+            return NGX_OK;
+        }
+
+        ngx_log_error(NGX_LOG_EMERG, log, err,
                       "opening urlstore_zone \"%V\"'s path \"%V\" failed",
                       &zone->name, &zone->path);
-        ngx_free(dir);
         return NGX_ERROR;
     }
 
-    if (ngx_http_urlstore_dir_keep(zone, dir) != NGX_OK) {
-        return NGX_ERROR;
-    }
-
-    if (zone->conf.lookup) {
-        return ngx_http_urlstore_dir_check(zone, dir->dirfd);
-    }
-
-    if (!made && ngx_http_urlstore_dir_usable(zone, dir->dirfd) != NGX_OK) {
-        return NGX_ERROR;
-    }
-
-    dir->lock = openat(dir->dirfd, US_DIR_LOCK,
-                       O_RDWR|O_CREAT|O_NOFOLLOW|O_CLOEXEC, 0600);
-
-    if (dir->lock == -1) {
-        ngx_log_error(NGX_LOG_EMERG, log, ngx_errno,
-                      "opening \"%V/%s\" failed", &zone->path, US_DIR_LOCK);
-        return NGX_ERROR;
-    }
-
-    if (ngx_http_urlstore_dir_user(zone, &uid, &gid)
-        && us_dir_give(dir->dirfd, made, uid, &e) == -1)
+    if (ngx_http_urlstore_dir_keep(zone, dir) != NGX_OK
+        || (!zone->conf.lookup && !made
+            && ngx_http_urlstore_dir_usable(zone, dir->dirfd) != NGX_OK))
     {
-        return ngx_http_urlstore_dir_refuse(zone, &e);
+        return NGX_ERROR;
+    }
+
+    if (!zone->conf.lookup && !ngx_test_config) {
+        dir->lock = openat(dir->dirfd, US_DIR_LOCK,
+                           O_RDWR|O_CREAT|O_NOFOLLOW|O_CLOEXEC, 0600);
+
+        if (dir->lock == -1) {
+            ngx_log_error(NGX_LOG_EMERG, log, ngx_errno,
+                          "opening \"%V/%s\" failed", &zone->path,
+                          US_DIR_LOCK);
+            return NGX_ERROR;
+        }
+
+        if (ngx_http_urlstore_dir_user(zone, &uid, &gid)
+            && us_dir_give(dir->dirfd, made, uid, &e) == -1)
+        {
+            return ngx_http_urlstore_dir_refuse(zone, &e);
+        }
     }
 
     return ngx_http_urlstore_dir_check(zone, dir->dirfd);
@@ -649,7 +619,7 @@ ngx_http_urlstore_zone_init(ngx_shm_zone_t *shm_zone, void *data)
     zone->life.conf.erase_within = zone->erase_within;
 
     if (ngx_test_config) {
-        return zone->path.len ? ngx_http_urlstore_dir_test(zone) : NGX_OK;
+        return zone->path.len ? ngx_http_urlstore_dir_open(zone) : NGX_OK;
     }
 
     if (ngx_http_urlstore_zone_life(zone) != NGX_OK) {
