@@ -28,7 +28,6 @@
 
 
 typedef struct {
-    us_life_t                      *life;
     us_ship_t                       ship;
     ngx_http_urlstore_zone_t       *zone;
     us_known_t                      said;         /* by a replica; or id 0 */
@@ -115,9 +114,9 @@ ngx_http_urlstore_log_known(ngx_http_urlstore_log_t *log, ngx_log_t *l)
 
     log->said.seen = ngx_http_urlstore_now() / 1000;
 
-    lock = &log->life->lock;
+    lock = &log->zone->life.lock;
     lock->lock(lock->data);
-    log->row = us_known_enter_locked(log->life->sh, &log->said, &news);
+    log->row = us_known_enter_locked(log->zone->life.sh, &log->said, &news);
     lock->unlock(lock->data);
 
     if (log->row == US_KNOWN) {
@@ -244,7 +243,7 @@ ngx_http_urlstore_log_beat(ngx_http_urlstore_log_t *log,
     uint8_t  p[US_STREAM_BEAT];
 
     if (log->said.id) {
-        us_known_beat(log->life->sh, log->row, log->said.id,
+        us_known_beat(log->zone->life.sh, log->row, log->said.id,
                       ngx_http_urlstore_now() / 1000);
     }
 
@@ -275,12 +274,12 @@ ngx_http_urlstore_log_produce(ngx_http_urlstore_ctx_t *ctx,
     log = ctx->data;
 
     if (ngx_exiting || ngx_terminate
-        || us_life_state(log->life) != US_LIFE_READY)
+        || us_life_state(&log->zone->life) != US_LIFE_READY)
     {
         return NGX_OK;
     }
 
-    us_life_journal(log->life, &tail, &beat);
+    us_life_journal(&log->zone->life, &tail, &beat);
 
     if (!log->begun) {
         log->begun = 1;
@@ -425,11 +424,10 @@ ngx_http_urlstore_log_handler(ngx_http_urlstore_ctx_t *ctx)
 
     log = cln->data;
     ngx_memzero(log, sizeof(ngx_http_urlstore_log_t));
-    log->life = &zone->life;
     log->zone = zone;
     log->said = said;
 
-    us_life_journal(log->life, &tail, &beat);
+    us_life_journal(&log->zone->life, &tail, &beat);
 
     got = us_ship_begin(&log->ship, zone->dir->dirfd, &us_data_ops, place,
                         &tail);

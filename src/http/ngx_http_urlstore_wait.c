@@ -77,7 +77,6 @@ struct ngx_http_urlstore_parked_s {
     ngx_queue_t                     queue;
     ngx_http_urlstore_ctx_t        *ctx;
     ngx_http_urlstore_handler_pt    handler;
-    ngx_http_urlstore_zone_t       *zone;
     uint64_t                        lsn;
     uint64_t                        since;    /* us */
     unsigned                        write:1;
@@ -193,9 +192,9 @@ ngx_http_urlstore_park_due(ngx_http_urlstore_parked_t *w)
     us_store_t               *store;
     ngx_http_urlstore_ctx_t  *ctx;
 
-    l = &w->zone->life;
-    store = w->zone->store;
     ctx = w->ctx;
+    l = &ctx->zone->life;
+    store = ctx->zone->store;
 
     /* a worker that stood still may find the store of a later term */
 
@@ -317,7 +316,6 @@ ngx_http_urlstore_park(ngx_http_urlstore_ctx_t *ctx,
     }
 
     w->handler = handler;
-    w->zone = zone;
     w->lsn = lsn;
     w->since = ngx_http_urlstore_now();
     w->write = write;
