@@ -242,6 +242,14 @@ ngx_http_urlstore_route_absent(ngx_http_urlstore_ctx_t *ctx,
 
 
 ngx_int_t
+ngx_http_urlstore_route_lacks(ngx_http_urlstore_ctx_t *ctx, ngx_uint_t number)
+{
+    return ngx_http_urlstore_route_absent(ctx, NULL, "the map of this router "
+                                          "has no shard %ui", number);
+}
+
+
+ngx_int_t
 ngx_http_urlstore_route_silent(ngx_http_urlstore_ctx_t *ctx, ngx_uint_t number)
 {
     u_char  members[96];

@@ -550,10 +550,7 @@ ngx_http_urlstore_feed_from(ngx_http_urlstore_ctx_t *ctx,
     shard = us_map_shard(feed->map, id >> US_SHARD_SHIFT);
 
     if (shard == -1) {
-        return ngx_http_urlstore_route_absent(ctx, NULL,
-                                              "the map of this router has no "
-                                              "shard %uL",
-                                              id >> US_SHARD_SHIFT);
+        return ngx_http_urlstore_route_lacks(ctx, id >> US_SHARD_SHIFT);
     }
 
     feed->only = 1;

@@ -213,13 +213,7 @@ ngx_http_urlstore_route_url(ngx_http_urlstore_ctx_t *ctx)
     shard = us_map_shard(fan->map, id >> US_SHARD_SHIFT);
 
     if (shard == -1) {
-
-        /* the map may be old */
-
-        return ngx_http_urlstore_route_absent(ctx, NULL,
-                                              "the map of this router has no "
-                                              "shard %uL",
-                                              id >> US_SHARD_SHIFT);
+        return ngx_http_urlstore_route_lacks(ctx, id >> US_SHARD_SHIFT);
     }
 
     if (ngx_http_urlstore_fan_calls(fan, 1) != NGX_OK

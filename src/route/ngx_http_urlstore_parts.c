@@ -354,13 +354,7 @@ ngx_http_urlstore_parts_call(ngx_http_urlstore_ctx_t *ctx,
         shard = us_map_shard(fan->map, part[i].shard);
 
         if (shard == -1) {
-
-            /* the map may be old */
-
-            return ngx_http_urlstore_route_absent(ctx, NULL,
-                                                  "the map of this router has "
-                                                  "no shard %uD",
-                                                  part[i].shard);
+            return ngx_http_urlstore_route_lacks(ctx, part[i].shard);
         }
 
         if (ngx_http_urlstore_route_path(ctx, &call->path, "/erase/%uL",

@@ -219,6 +219,10 @@ ngx_int_t ngx_http_urlstore_route_sites(ngx_http_urlstore_ctx_t *ctx,
 ngx_int_t ngx_http_urlstore_route_absent(ngx_http_urlstore_ctx_t *ctx,
     const char *members, const char *fmt, ...);
 
+/* the same: the map, which may be old, has no shard of this number */
+ngx_int_t ngx_http_urlstore_route_lacks(ngx_http_urlstore_ctx_t *ctx,
+    ngx_uint_t number);
+
 /* the same: the shard of this number does not answer, and has done nothing */
 ngx_int_t ngx_http_urlstore_route_silent(ngx_http_urlstore_ctx_t *ctx,
     ngx_uint_t number);
