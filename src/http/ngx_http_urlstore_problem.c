@@ -65,23 +65,21 @@ ngx_http_urlstore_problem_text(ngx_http_urlstore_ctx_t *ctx, ngx_uint_t status,
 }
 
 
-/* in ctx->out, and without the end of the object */
-
-static ngx_int_t
-ngx_http_urlstore_problem_head(ngx_http_urlstore_ctx_t *ctx, ngx_uint_t status,
-    const char *members, const char *fmt, va_list args)
+ngx_int_t
+ngx_http_urlstore_problem_begin(ngx_http_urlstore_ctx_t *ctx, ngx_uint_t status,
+    const char *members, const char *fmt, ...)
 {
-    u_char               buf[NGX_HTTP_URLSTORE_DETAIL];
-    ngx_int_t            rc;
-    ngx_str_t            detail;
-    ngx_http_request_t  *r;
+    u_char     buf[NGX_HTTP_URLSTORE_DETAIL];
+    va_list    args;
+    ngx_int_t  rc;
+    ngx_str_t  detail;
 
-    r = ctx->r;
-
+    va_start(args, fmt);
     detail.data = buf;
     detail.len = ngx_vslprintf(buf, buf + sizeof(buf), fmt, args) - buf;
+    va_end(args);
 
-    rc = ngx_http_urlstore_no_body(r);
+    rc = ngx_http_urlstore_no_body(ctx->r);
 
     if (rc != NGX_OK) {
         return rc;
@@ -96,7 +94,7 @@ ngx_http_urlstore_problem_head(ngx_http_urlstore_ctx_t *ctx, ngx_uint_t status,
     ctx->status = status;
     ctx->cacheable = 0;
 
-    ngx_http_urlstore_problem_line(r, status);
+    ngx_http_urlstore_problem_line(ctx->r, status);
 
     ngx_str_set(&ctx->type, "application/problem+json");
 
@@ -108,12 +106,17 @@ ngx_int_t
 ngx_http_urlstore_problem(ngx_http_urlstore_ctx_t *ctx, ngx_uint_t status,
     const char *members, const char *fmt, ...)
 {
+    size_t     len;
+    u_char     detail[NGX_HTTP_URLSTORE_DETAIL];
     va_list    args;
     ngx_int_t  rc;
 
     va_start(args, fmt);
-    rc = ngx_http_urlstore_problem_head(ctx, status, members, fmt, args);
+    len = ngx_vslprintf(detail, detail + sizeof(detail), fmt, args) - detail;
     va_end(args);
+
+    rc = ngx_http_urlstore_problem_begin(ctx, status, members, "%*s", len,
+                                         detail);
 
     if (rc != NGX_OK) {
         return rc;
@@ -124,21 +127,6 @@ ngx_http_urlstore_problem(ngx_http_urlstore_ctx_t *ctx, ngx_uint_t status,
     }
 
     return ngx_http_urlstore_send(ctx);
-}
-
-
-ngx_int_t
-ngx_http_urlstore_problem_begin(ngx_http_urlstore_ctx_t *ctx, ngx_uint_t status,
-    const char *members, const char *fmt, ...)
-{
-    va_list    args;
-    ngx_int_t  rc;
-
-    va_start(args, fmt);
-    rc = ngx_http_urlstore_problem_head(ctx, status, members, fmt, args);
-    va_end(args);
-
-    return rc;
 }
 
 
