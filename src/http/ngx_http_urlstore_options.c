@@ -1128,37 +1128,25 @@ ngx_http_urlstore_zone_resized(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
         return NGX_OK;
     }
 
-    part = &old->shared_memory.part;
-    shm_zone = part->elts;
+    for (part = &old->shared_memory.part; part; part = part->next) {
+        shm_zone = part->elts;
 
-    for (i = 0; /* void */ ; i++) {
+        for (i = 0; i < part->nelts; i++) {
 
-        if (i >= part->nelts) {
-            if (part->next == NULL) {
-                break;
+            if (shm_zone[i].tag != &ngx_http_urlstore_module
+                || !ngx_http_urlstore_same(&shm_zone[i].shm.name, name)
+                || shm_zone[i].shm.size == size)
+            {
+                continue;
             }
 
-            part = part->next;
-            shm_zone = part->elts;
-            i = 0;
+            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                               "%V \"%V\": its size cannot change from %uz to "
+                               "%uz while nginx runs; restart nginx, which "
+                               "loads the URLs again if the zone has a path",
+                               &value[0], name, shm_zone[i].shm.size, size);
+            return NGX_ERROR;
         }
-
-        if (shm_zone[i].tag != &ngx_http_urlstore_module
-            || !ngx_http_urlstore_same(&shm_zone[i].shm.name, name))
-        {
-            continue;
-        }
-
-        if (shm_zone[i].shm.size == size) {
-            return NGX_OK;
-        }
-
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "%V \"%V\": its size cannot change from %uz to "
-                           "%uz while nginx runs; restart nginx, which "
-                           "loads the URLs again if the zone has a path",
-                           &value[0], name, shm_zone[i].shm.size, size);
-        return NGX_ERROR;
     }
 
     return NGX_OK;

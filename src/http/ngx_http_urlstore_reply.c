@@ -62,27 +62,20 @@ ngx_http_urlstore_header_in(ngx_http_request_t *r, const char *name)
     ngx_table_elt_t  *h;
 
     len = ngx_strlen(name);
-    part = &r->headers_in.headers.part;
-    h = part->elts;
 
-    for (i = 0; /* void */ ; i++) {
+    for (part = &r->headers_in.headers.part; part; part = part->next) {
+        h = part->elts;
 
-        if (i >= part->nelts) {
-            if (part->next == NULL) {
-                return NULL;
+        for (i = 0; i < part->nelts; i++) {
+            if (h[i].key.len == len
+                && ngx_strncmp(h[i].lowcase_key, name, len) == 0)
+            {
+                return &h[i].value;
             }
-
-            part = part->next;
-            h = part->elts;
-            i = 0;
-        }
-
-        if (h[i].key.len == len
-            && ngx_strncmp(h[i].lowcase_key, name, len) == 0)
-        {
-            return &h[i].value;
         }
     }
+
+    return NULL;
 }
 
 
