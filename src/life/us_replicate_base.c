@@ -576,14 +576,18 @@ us_base_open(const us_life_t *l, int *lock, us_disk_error_t *e)
 
     *lock = us_disk_lock(dirfd, US_DIR_LOCK, O_RDONLY, LOCK_SH|LOCK_NB);
 
-    if (*lock == -1 && errno == EWOULDBLOCK) {
-        (void) close(dirfd);
-        return us_disk_fail(e, 0, "the directory of \"base\" \"%s\" is in use: "
-                            "its server has to be stopped first",
-                            l->conf.replicate->base);
+    if (*lock != -1 || errno == ENOENT) {
+        return dirfd;
     }
 
-    return dirfd;
+    (void) us_disk_fail(e, errno == EWOULDBLOCK ? 0 : errno, "the directory of "
+                        "\"base\" \"%s\" %s", l->conf.replicate->base,
+                        errno == EWOULDBLOCK
+                        ? "is in use: its server has to be stopped first"
+                        : "cannot be locked");
+    (void) close(dirfd);
+
+    return -1;
 }
 
 

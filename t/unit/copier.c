@@ -18,6 +18,7 @@
 
 
 #define FLOG_ROWS    4000
+#define FLOG_PARTS   8
 #define FAKE_LATER   20000            /* ms in which all comes right */
 
 
@@ -39,6 +40,9 @@ static struct {
     unsigned         deposes;         /* after so many of them another node
                                          begins a term */
     int              unopened;        /* there is no memory for a session */
+    int              based;           /* the parts are the base in force */
+    flog_row_t       parts[FLOG_PARTS];
+    unsigned         nparts;
     unsigned         late;            /* sessions that were closed by a process
                                          without a role */
 } flog;
@@ -340,6 +344,66 @@ flog_promote(us_replog_t *log, const us_replog_row_t *prev, uint64_t old,
 static us_replog_rc_t
 flog_base(us_replog_t *log, uint32_t part, us_replog_take_pt take, void *data)
 {
+    if (flog_begin(log) != US_REPLOG_OK) {
+        return US_REPLOG_AWAY;
+    }
+
+    if (!flog.based || part >= flog.nparts) {
+        return US_REPLOG_NONE;
+    }
+
+    (void) take(data, &flog.rows[0].row, flog.parts[part].p,
+                flog.parts[part].len);
+
+    return US_REPLOG_OK;
+}
+
+
+static us_replog_rc_t
+flog_rebase_part(us_replog_t *log, uint64_t term, uint32_t part,
+    const uint8_t *p, size_t len)
+{
+    if (flog_begin(log) != US_REPLOG_OK) {
+        return US_REPLOG_AWAY;
+    }
+
+    assert_int_equal(term, 0);
+    assert_false(flog.based);
+    assert_true(part <= flog.nparts && part < FLOG_PARTS);
+
+    free(flog.parts[part].p);
+    flog.parts[part].p = __real_malloc(len);
+    assert_non_null(flog.parts[part].p);
+    memcpy(flog.parts[part].p, p, len);
+    flog.parts[part].len = len;
+    flog.nparts = part + 1;
+
+    return US_REPLOG_OK;
+}
+
+
+static us_replog_rc_t
+flog_rebase(us_replog_t *log, uint64_t term, uint64_t first, uint64_t lsn,
+    uint32_t parts)
+{
+    if (flog_begin(log) != US_REPLOG_OK) {
+        return US_REPLOG_AWAY;
+    }
+
+    assert_int_equal(flog.nrows, 1);
+    assert_int_equal(parts, flog.nparts);
+    flog.rows[0].row.next = lsn;
+    flog.head.base = lsn;
+    flog.head.acked = lsn;
+    flog.based = 1;
+
+    return US_REPLOG_OK;
+}
+
+
+static us_replog_rc_t
+flog_trim(us_replog_t *log)
+{
     return flog_begin(log) == US_REPLOG_OK ? US_REPLOG_NONE : US_REPLOG_AWAY;
 }
 
@@ -365,6 +429,9 @@ static const us_replog_ops_t  flog_ops = {
     .beat = flog_beat,
     .promote = flog_promote,
     .base = flog_base,
+    .rebase_part = flog_rebase_part,
+    .rebase = flog_rebase,
+    .trim = flog_trim,
     .drop = flog_drop
 };
 
@@ -411,7 +478,14 @@ flog_cut(unsigned n)
 static void
 flog_remove(void)
 {
+    unsigned  i;
+
     flog_cut(0);
+
+    for (i = 0; i < FLOG_PARTS; i++) {
+        free(flog.parts[i].p);
+    }
+
     memset(&flog, 0, sizeof(flog));
 }
 
@@ -2150,6 +2224,86 @@ test_kept_fails(void **state)
 }
 
 
+/* a log is made of a directory, which no server goes on with then */
+
+static void
+base_begins(void)
+{
+    proc_t  *p;
+
+    world.conf.replicate = NULL;
+    world.conf.path = world.path;
+    replicate.base = world.path;
+
+    p = start();
+    pass(100);
+    (void) add_some(p, 0, 12);
+    pass(1000);
+    assert_int_equal(us_life_durable_ids(&p->l), 12);
+    node_stop();
+
+    world.conf.replicate = &replicate;
+    world.conf.path = NULL;
+}
+
+
+static void
+base_works(proc_t *p)
+{
+    comes(p, US_LIFE_READY, 12);
+    fill(p, 12, 4);
+}
+
+
+static void
+base_ends(void)
+{
+    us_manifest_t     m;
+    us_disk_error_t   e;
+
+    comes(start(), US_LIFE_READY, 16);
+    assert_int_equal(us_manifest_read(disk.dirfd, &m, &e), US_MANIFEST_OK);
+    assert_int_equal(m.moved, 1);
+}
+
+
+static void
+test_base_fails(void **state)
+{
+    fails(base_begins, base_works, base_ends);
+    replicate.base = NULL;
+}
+
+
+/* a directory whose server runs is not read, nor one whose lock fails */
+
+static void
+test_base_lock(void **state)
+{
+    int      lock;
+    proc_t  *p;
+
+    base_begins();
+    p = start();
+    lock = us_disk_lock(disk.dirfd, "lock", O_RDWR, LOCK_EX|LOCK_NB);
+    assert_true(lock != -1);
+    pass(2000);
+    assert_int_not_equal(us_life_state(&p->l), US_LIFE_READY);
+    assert_int_equal(flog.nparts, 0);
+    assert_non_null(strstr(p->said, "its server has to be stopped first"));
+
+    world.lock_errno = ENOLCK;
+    (void) close(lock);
+    pass(5000);
+    assert_int_equal(flog.nparts, 0);
+    assert_non_null(strstr(p->said, "cannot be locked"));
+
+    world.lock_errno = 0;
+    comes(p, US_LIFE_READY, 12);
+    replicate.base = NULL;
+}
+
+
 /* a fault that passes: the directory stays, and is read or gone on with */
 
 static void
@@ -2262,6 +2416,8 @@ main(int argc, char **argv)
         test(test_write_fails),
         test(test_start_fails),
         test(test_kept_fails),
+        test(test_base_fails),
+        test(test_base_lock),
         test(test_passing),
         test(test_hung)
     };

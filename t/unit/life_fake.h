@@ -106,6 +106,7 @@ static struct {
     unsigned         nfiles;
     int              open_errno;
     int              write_errno;
+    int              lock_errno;
     int              sync_errno;      /* of all */
     int              manifest_errno;  /* of a sync of manifest.tmp */
     int              no_direct;
@@ -593,6 +594,11 @@ stat(const char *path, struct stat *st)
 int
 flock(int fd, int op)
 {
+    if (world.current && world.lock_errno) {
+        errno = world.lock_errno;
+        return -1;
+    }
+
     return fake_fails("flock") ? -1 : (int) syscall(SYS_flock, fd, op);
 }
 
@@ -1089,6 +1095,7 @@ world_teardown(void **state)
     world.write_errno = 0;
     world.sync_errno = 0;
     world.manifest_errno = 0;
+    world.lock_errno = 0;
     world.fail_at = 0;
 
     for (i = 0; i < FAKE_PROCS; i++) {
