@@ -239,6 +239,44 @@ ok($cp != $third && $cp > $epoch, '  in an epoch of its own');
 is(system("$urlstore verify $t->{dir}/cp >/dev/null"), 0, '  and whole');
 
 
+# a segment that holds nothing yet: the one before ends where the copy does
+
+SKIP: {
+    skip('the sanitizer wants to be loaded first', 1) if $ENV{US_ASAN};
+
+    my $u = UrlStore::Test->new(disk => 1);
+    my $path = $u->dir . '/data';
+
+    $u->allow(qr/fsync of the directory failed/,
+        qr/the master process is gone/);
+    $u->run(conf(undef, 'sync=100ms erase_within=1s'));
+    ok($u->ready(write => 1), 'another server');
+    $u->post('/add', join '', map { "http://a.test/$_\n" } 1 .. 100);
+    is(scalar(() = glob "$path/journal.*"), 1, '  has a segment');
+
+    # when the bytes of an erased URL are gone, the next one is begun
+
+    $u->disk('directory 5');
+    $u->post('/erase?reason=test', "http://a.test/7\n",
+        'Content-Type' => 'text/plain');
+    ok(wait_until(10, sub { $u->error_log =~ /fsync of the directory/ }),
+        '  begins another one');
+    is(join(' ', map { -s } grep { !/0{16}$/ } glob "$path/journal.*"), 64,
+        '  and writes nothing to it');
+
+    my ($rc, $out) = run("$urlstore backup $path $copies/begun");
+    is($rc, 0, '  a backup') or diag($out);
+    is(system("$urlstore verify $copies/begun >/dev/null"), 0, '  is whole');
+    is(scalar(() = `$urlstore dump $copies/begun` =~ /^\d+\t/mg), 99,
+        '  has all');
+
+    $u->disk('');
+    $u->kill_all;
+    ($rc, $out) = run("$urlstore backup $path $copies/begun2");
+    is($rc, 0, '  also when the server was killed') or diag($out);
+}
+
+
 # --- refused --------------------------------------------------------------
 
 sub refused

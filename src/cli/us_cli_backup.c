@@ -269,6 +269,12 @@ us_backup_files(us_backup_t *b, uint64_t target)
         }
 
         rc = us_backup_file(b, name, limit);
+
+        /* without its footer: the next one may begin at the target */
+
+        if (limit != UINT64_MAX) {
+            break;
+        }
     }
 
     us_dir_free(&dir);
