@@ -24,9 +24,9 @@
  *     3   freeing a leaf does not change its serial number
  *     4   a reader does not look at the directory again
  *
- * All at once is more than a few minutes can search, so mk/store.mk runs it
- * three times: -DREADERS=0 (kills, as the next writer finds them), -DKILLS=0
- * (long histories for a reader), and both with shorter histories.
+ * All at once is more than a few minutes can search, so tools/check-model.sh
+ * runs it three times: -DREADERS=0 (kills, as the next writer finds them),
+ * -DKILLS=0 (long histories for a reader), and both with shorter histories.
  */
 
 #ifndef READERS
@@ -376,7 +376,7 @@ proctype killer()
 }
 
 
-/* looks one key up, as us_store_look_again() does */
+/* looks one key up, as us_store_look_alone() does */
 
 proctype reader()
 {
