@@ -162,11 +162,13 @@ fault_begin(void)
 }
 
 
-/* of calls for memory, which are many, some; with US_FULL all are tried */
+/* with US_FULL, all but of calls for memory, of which there are many */
 
 static inline int
 fault_next(unsigned each)
 {
+    int  full;
+
     if (fault.tries++ && fault.failed == NULL) {
 
         /* there are fewer calls */
@@ -183,8 +185,9 @@ fault_next(unsigned each)
         fault.err = fault.tries % 2 ? EIO : ENOSPC;
     }
 
-    fault.at += getenv("US_FULL") ? 1
-                : fault.err == ENOMEM ? 1 + fault.at / 8 : each;
+    full = getenv("US_FULL") != NULL;
+    fault.at += fault.err == ENOMEM ? 1 + fault.at / (full ? 64 : 8)
+                : full ? 1 : each;
     fault.failed = NULL;
 
     return 1;
