@@ -92,17 +92,24 @@ erase($others[0]);
 like(left(), qr/\blog\b/, 'the log has them');
 
 my $began = time;
-my $had = $began;
+my $had = $began;                               # then records were not gone yet
 
-wait_until(60, sub { my $t = time; left() !~ /memory/ || ($had = $t, 0)[1] });
+wait_until(60, sub {
+    my $now = time;
+
+    return 1 if left() !~ /memory/;
+    $had = $now;
+    return 0;
+});
+
 is(gone(), '', 'nothing is left');
 diag(sprintf 'after %.1f s', time - $began);
 is(standby(), 'log', '  but for the log, of which the standby knows nothing');
 diag(sprintf 'after %.1f s', time - $began);
 own('erased');
 
-# a wipe closes sessions, which began in memory that had texts; and the second
-# one is so much later
+# each of two wipes closes the sessions, as their buffers may have begun in
+# memory with texts; the second one is at least so much after the records
 
 cmp_ok($pg->sql('SELECT extract(epoch FROM min(backend_start))'
     . ' FROM pg_stat_activity WHERE datname = current_database()'
