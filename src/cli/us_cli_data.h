@@ -54,7 +54,10 @@ int us_cli_data_open(us_cli_data_t *d, const char *path);
 int us_cli_data_load(us_cli_data_t *d, int lookup);
 void us_cli_data_close(us_cli_data_t *d);
 
-/* what was loaded: without a message, or REFUSED if it is damaged */
+/*
+ * The exit code for what was loaded.  REFUSED: it is damaged.  A message was
+ * printed if it is not DONE.
+ */
 int us_cli_data_result(const us_cli_data_t *d);
 
 /* all three, for commands whose REFUSED is an answer: DONE, or USAGE */
