@@ -191,11 +191,34 @@ us_writer_there(us_writer_t *w, const us_tail_t *tail, uint64_t *size)
 }
 
 
+/* the footer that belongs at the tail; its CRC */
+
+static uint32_t
+us_writer_footer(uint8_t *p, const us_tail_t *tail)
+{
+    us_block_t  b;
+
+    memset(&b, 0, sizeof(us_block_t));
+    b.lsn = tail->lsn;
+    b.ids = tail->ids;
+    b.durable = tail->blocks;
+    b.prev = tail->crc;
+
+    (void) us_block_write(p, &b, tail->seed);
+
+    return b.crc;
+}
+
+
 int
 us_writer_attach(us_writer_t *w, const us_tail_t *tail)
 {
     int       rc;
+    ssize_t   n;
+    uint8_t   p[US_BLOCK_HEADER], there[US_BLOCK_HEADER];
     uint64_t  size;
+
+    w->sealed = 0;
 
     if (w->mark_fd == -1) {
         w->mark_fd = us_disk_create(w->dirfd, US_WATERMARK_NAME, O_WRONLY);
@@ -218,9 +241,23 @@ us_writer_attach(us_writer_t *w, const us_tail_t *tail)
         return rc;
     }
 
-    if (tail->offset >= w->limit && size == tail->offset + US_BLOCK_HEADER) {
-        /* the footer: it may be vouched for by a next segment's header */
-        return 0;
+    if (size == tail->offset + US_BLOCK_HEADER) {
+        n = us_disk_pread(w->fd, there, sizeof(there), tail->offset);
+
+        if (n == -1) {
+            return us_disk_fail(&w->error, errno, "read of journal.%016" PRIx64
+                                " at %" PRIu64 " failed", tail->segment,
+                                tail->offset);
+        }
+
+        (void) us_writer_footer(p, tail);
+
+        /* the footer: a next segment may be there, which begins at the tail */
+
+        if (n == sizeof(there) && memcmp(there, p, sizeof(p)) == 0) {
+            w->sealed = 1;
+            return 0;
+        }
     }
 
     if (size > tail->offset && ftruncate(w->fd, (off_t) tail->offset) == -1) {
@@ -608,17 +645,11 @@ us_writer_settle(us_writer_t *w, const us_tail_t *tail)
 static int
 us_writer_seal(us_writer_t *w, us_tail_t *tail)
 {
-    int         rc;
-    uint8_t     p[US_BLOCK_HEADER];
-    us_block_t  b;
+    int       rc;
+    uint8_t   p[US_BLOCK_HEADER];
+    uint32_t  crc;
 
-    memset(&b, 0, sizeof(us_block_t));
-    b.lsn = tail->lsn;
-    b.ids = tail->ids;
-    b.durable = tail->blocks;
-    b.prev = tail->crc;
-
-    (void) us_block_write(p, &b, tail->seed);
+    crc = us_writer_footer(p, tail);
 
     if (us_disk_pwrite(w->fd, p, sizeof(p), tail->offset) == -1) {
         us_disk_fail(&w->error, errno, "write to journal.%016" PRIx64
@@ -637,7 +668,8 @@ us_writer_seal(us_writer_t *w, us_tail_t *tail)
     us_fault(US_FAULT_SEALED);
 
     tail->offset = 0;
-    tail->crc = b.crc;
+    tail->crc = crc;
+    w->sealed = 0;
 
     return 0;
 }
@@ -665,7 +697,9 @@ us_writer_append(us_writer_t *w, us_tail_t *tail, const us_str_t pieces[2],
     next = *tail;
 
     if (next.offset >= w->limit
-        || (next.offset && next.segment < w->roll && w->roll <= next.lsn))
+        || (next.offset
+            && (w->sealed
+                || (next.segment < w->roll && w->roll <= next.lsn))))
     {
         rc = us_writer_seal(w, &next);
         if (rc != 0) {

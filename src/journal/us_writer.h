@@ -10,7 +10,9 @@
  * All that the next writer needs is the tail (us_tail_t).  The caller keeps it
  * in shared memory and stores it in one step after an append has returned.  A
  * writer that is killed in between leaves bytes past tail.offset.  No reply
- * depends on them, and us_writer_attach() cuts them off.
+ * depends on them, and us_writer_attach() cuts them off: all but a footer, as
+ * the next segment may be there.  Then that one is made again at the tail, even
+ * if the caller wants it elsewhere by now.
  *
  * A segment is synced and sealed before the next one is made, so that what is
  * not durable lies in the newest segment.
@@ -143,6 +145,8 @@ typedef struct {
     uint64_t           roll;          /* LSN of an operation that begins a
                                          segment; or of one before the tail:
                                          the next one does; 0: none */
+    unsigned           sealed:1;      /* a writer that was killed has sealed
+                                         the segment there */
     uint8_t           *buf;
     size_t             buf_size;
     us_disk_error_t    error;

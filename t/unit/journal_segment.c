@@ -186,6 +186,82 @@ test_roll(void **state)
 
 
 /*
+ * A writer is killed between a new segment's begin, or the write to it, and the
+ * store of the tail.  The end of the segment before stays as it is, also if the
+ * next writer does nothing; and if that one knows of a later operation that is
+ * to begin a segment, the first is sealed where it was all the same.
+ */
+
+static void
+test_roll_killed(void **state)
+{
+    int              dirfd;
+    char             path[64], name[US_DISK_NAME];
+    size_t           len;
+    uint8_t         *p, op[512];
+    unsigned         i;
+    us_tail_t        tail;
+    fake_store_t     at;
+    fake_store_t     s;
+    us_recovery_t    r;
+    fake_journal_t   j;
+
+    for (i = 0; i < 8; i++) {
+        dirfd = fake_mkdir(path);
+        fake_create(&j, dirfd, 300, 1 << 20, "1s");
+
+        assert_int_equal(fake_append(&j, 5), 0);
+
+        tail = j.tail;
+        at = j.at;
+        j.w.roll = tail.lsn;
+
+        assert_int_equal(fake_append(&j, 2), 0);
+        assert_int_equal(j.tail.segment, tail.lsn);
+
+        us_writer_close(&j.w);
+        j.tail = tail;
+        j.at = at;
+
+        if (i & 1) {
+            us_segment_name(name, US_SEGMENT_JOURNAL, tail.lsn);
+            p = fake_read(dirfd, name, &len);
+            assert_true(len > US_SEGMENT_HEADER);
+            fake_write(dirfd, name, p, US_SEGMENT_HEADER);
+            free(p);
+        }
+
+        us_writer_init(&j.w, dirfd, fake_uuid, 1, FAKE_BOOT, &fake_ops);
+
+        assert_int_equal(us_writer_attach(&j.w, &j.tail), 0);
+        assert_int_equal(us_writer_mark(&j.w, &j.tail, 0, 0), 0);
+
+        if (i & 2) {
+            us_writer_close(&j.w);
+            us_writer_init(&j.w, dirfd, fake_uuid, 1, FAKE_BOOT, &fake_ops);
+            assert_int_equal(us_writer_attach(&j.w, &j.tail), 0);
+        }
+
+        if (i & 4) {
+            j.w.roll = tail.lsn + fake_op(op, at.ops, at.max);
+            assert_int_equal(fake_append(&j, 5), 0);
+            assert_int_equal(j.tail.segment, j.w.roll);
+            assert_int_equal(fake_append(&j, 5), 0);
+        }
+
+        us_writer_close(&j.w);
+
+        assert_int_equal(fake_recover(&r, &s, dirfd, 300, FAKE_BOOT, 1),
+                         US_RECOVERY_OK);
+        assert_int_equal(s.ops, i & 4 ? 15 : i & 1 ? 5 : 7);
+        assert_int_equal(r.lost, 0);
+
+        fake_rmdir(path, dirfd);
+    }
+}
+
+
+/*
  * The newest segment cut at every byte: what is left is a prefix, the cut is
  * reported, and lost ids are counted.  An older one: damage, and a prefix.
  */
@@ -512,6 +588,7 @@ main(void)
         cmocka_unit_test(test_round_trip),
         cmocka_unit_test(test_go_on),
         cmocka_unit_test(test_roll),
+        cmocka_unit_test(test_roll_killed),
         cmocka_unit_test(test_truncate),
         cmocka_unit_test(test_flip),
         cmocka_unit_test(test_swap),
