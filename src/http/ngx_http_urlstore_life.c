@@ -511,18 +511,18 @@ ngx_http_urlstore_sweep(ngx_http_urlstore_zone_t *zone)
 
 /*
  * What the jobs of all zones keep.  NGX_AGAIN: some are under way, and no other
- * starts until the next tick.  For a long one, a short one does not wait.
+ * starts until the next try, soon.  For a long one, a short one does not wait.
  */
 
 static ngx_int_t
-ngx_http_urlstore_forget(void)
+ngx_http_urlstore_forget(ngx_cycle_t *cycle)
 {
     unsigned                        busy;
     ngx_uint_t                      i;
     ngx_http_urlstore_zone_t      **zp;
     ngx_http_urlstore_main_conf_t  *umcf;
 
-    umcf = ngx_http_cycle_get_module_main_conf(ngx_cycle,
+    umcf = ngx_http_cycle_get_module_main_conf(cycle,
                                                ngx_http_urlstore_module);
     zp = umcf->zones.elts;
     busy = 0;
@@ -558,9 +558,11 @@ ngx_http_urlstore_forget(void)
  * their connections, while no such job is under way.
  *
  * Not wiped are blocks that are in use for longer, and what other modules keep.
+ *
+ * NGX_AGAIN: jobs are held until the next try.
  */
 
-static void
+static ngx_int_t
 ngx_http_urlstore_wipe(ngx_http_urlstore_zone_t *zone)
 {
     uint64_t    lsn;
@@ -580,7 +582,7 @@ ngx_http_urlstore_wipe(ngx_http_urlstore_zone_t *zone)
     if (lsn <= zone->wiped
         || (ngx_msec_int_t) (ngx_current_msec - zone->wipe_next) < 0)
     {
-        return;
+        return NGX_OK;
     }
 
     /* a training has URLs of the store, until it has ended */
@@ -589,10 +591,12 @@ ngx_http_urlstore_wipe(ngx_http_urlstore_zone_t *zone)
         ngx_http_urlstore_train(zone);
     }
 
-    if (zone->train || !us_life_past(&zone->life, lsn)
-        || ngx_http_urlstore_forget() != NGX_OK)
-    {
-        return;
+    if (zone->train || !us_life_past(&zone->life, lsn)) {
+        return NGX_OK;
+    }
+
+    if (ngx_http_urlstore_forget(zone->cycle) != NGX_OK) {
+        return NGX_AGAIN;
     }
 
     /* also if it fails: not at each tick, as it empties the hot table */
@@ -618,16 +622,18 @@ ngx_http_urlstore_wipe(ngx_http_urlstore_zone_t *zone)
     us_wipe_stack();
 
     if (us_wipe_heap() != 0) {
-        return;
+        return NGX_OK;
     }
 
     if (lsn == zone->wiping) {
         zone->wiped = lsn;
         us_life_wiped(&zone->life, lsn);
-        return;
+        return NGX_OK;
     }
 
     zone->wiping = lsn;
+
+    return NGX_OK;
 }
 
 
@@ -711,7 +717,13 @@ ngx_http_urlstore_tick(ngx_event_t *ev)
     ngx_http_urlstore_shard_tick(zone);
     ngx_http_urlstore_clock(zone);
     ngx_http_urlstore_sweep(zone);
-    ngx_http_urlstore_wipe(zone);
+
+    /* jobs of other zones wait, whose ticks are shorter than that of memory */
+
+    if (ngx_http_urlstore_wipe(zone) == NGX_AGAIN) {
+        next = ngx_min(next, US_LIFE_TICK);
+    }
+
     ngx_http_urlstore_audit(zone);
 
     /* a worker that left its loop would wait for its thread in another one */
