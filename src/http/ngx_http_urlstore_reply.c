@@ -90,9 +90,14 @@ ngx_http_urlstore_origin_allowed(ngx_http_urlstore_ctx_t *ctx,
     ngx_array_t  *origins;
 
     origins = ctx->conf->origins;
-    allowed = origins ? origins->elts : NULL;
 
-    for (i = 0; origins && i < origins->nelts; i++) {
+    if (origins == NULL) {
+        return 0;
+    }
+
+    allowed = origins->elts;
+
+    for (i = 0; i < origins->nelts; i++) {
         if (us_origin_matches(ngx_http_urlstore_str(&allowed[i]),
                               ngx_http_urlstore_str(origin)))
         {
@@ -173,6 +178,10 @@ ngx_http_urlstore_origin_headers(ngx_http_urlstore_ctx_t *ctx)
                                       !varies ? "Accept"
                                       : ctx->cacheable ? "Accept, Origin"
                                       : "Origin");
+    }
+
+    if (!varies) {
+        return;
     }
 
     origin = ngx_http_urlstore_header_in(ctx->r, "origin");
