@@ -179,7 +179,7 @@ ngx_http_urlstore_piece_get(ngx_http_urlstore_out_t *out)
 
         if (q == MAP_FAILED) {
             ngx_log_error(NGX_LOG_EMERG, out->pool->log, ngx_errno,
-                          "mmap(%d) failed", NGX_HTTP_URLSTORE_MAP);
+                          "mmap(%uz) failed", NGX_HTTP_URLSTORE_MAP);
             return NULL;
         }
 

@@ -20,8 +20,6 @@ static ngx_http_output_body_filter_pt    ngx_http_next_body_filter;
 ngx_int_t
 ngx_http_urlstore_no_body(ngx_http_request_t *r)
 {
-    ngx_int_t  rc;
-
     if (r->headers_in.expect && !r->expect_tested
         && r->http_version == NGX_HTTP_VERSION_11)
     {
@@ -35,9 +33,7 @@ ngx_http_urlstore_no_body(ngx_http_request_t *r)
         return NGX_OK;
     }
 
-    rc = ngx_http_discard_request_body(r);
-
-    return rc == NGX_AGAIN ? NGX_OK : rc;
+    return ngx_http_discard_request_body(r);
 }
 
 
