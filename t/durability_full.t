@@ -131,7 +131,9 @@ is($r->{status}, 503, 'nothing is answered');
 like($r->json->{detail}, qr/SIZE is too small for the data: \d+[km] suff/,
     'the reason');
 my ($need) = $r->json->{detail} =~ /(\d+[km]) suffices/;
-like($t->error_log, qr/\[emerg\].*SIZE is too small.*: $need/, 'is logged');
+ok(wait_until(5, sub {
+    $t->error_log =~ /\[emerg\].*SIZE is too small.*: \Q$need\E/
+}), 'is logged');
 is($t->post('/add', urls(0, 1))->{status}, 503, 'nothing is added');
 is($t->get('/stats')->json->{state}, 'too-small', 'and so says /stats');
 $t->stop;
