@@ -25,7 +25,7 @@
 T       ?=
 PROVE   := perl -It/lib -S prove --timer --harness UrlStore::Harness -It/lib
 AT_ONCE := $(shell echo $$(($(JOBS) + 1)))
-BESIDE  := test-files test-route-short test-stress test-unit
+BESIDE  := test-files test-route-short test-simulate test-stress test-unit
 
 test: $(if $(T),test-server,programs) ## unit tests, t/, kills, threads
 	$(if $(T),,$(parallel) -k $(BESIDE))
@@ -82,7 +82,7 @@ test-programs: deps
 # what all tests run for which packages are there
 
 programs: deps            ## all that tests need, for DEPS
-	$(parallel) $(TEST_PROGRAMS) $(UNIT) $(STRESS) \
+	$(parallel) $(TEST_PROGRAMS) $(UNIT) $(STRESS) $(B)/simulate \
 	    $(if $(filter web,$(DEPS)),$(WEB_MODULES)) \
 	    $(if $(filter clients,$(DEPS)),$(CLIENT_MODULES))
 
@@ -148,8 +148,33 @@ test-unit-%: $(B)/unit/% $(B)/generate
 $(addprefix $(B)/unit/,admit copier life replica): UNIT_WRAP := \
     -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc
 
+$(B)/simulate $(B)/unit/simulate: UNIT_WRAP := -Wl,--wrap=us_wipe_thread
+
 $(B)/unit/%: t/unit/%.c $(B)/asan/libus.a | $(B)/.deps-test
 	$(call program,-It/unit $(ASAN) $(UNIT_WRAP),-lcmocka)
+
+
+# --- the simulation ---------------------------------------------------
+#
+#   make simulate-faults SEEDS=10000          seeds 1 to 10,000
+#   make simulate-faults SEEDS=1000 FIRST=501
+#   make simulate-faults SEED=7               prints what happens
+#
+# The same program as the unit test of that name, without sanitizers.
+
+SEED  ?=
+FIRST ?= 1
+
+$(B)/simulate: t/unit/simulate.c $(B)/libus.a | $(B)/.deps-test
+	$(call program,-It/unit $(OPT) $(UNIT_WRAP),-lcmocka)
+
+simulate-faults: $(B)/simulate  ## nodes of a log, clients, faults, by seeds: SEEDS=300, FIRST=1, SEED=
+	@nice -n 10 env US_SEEDS=$(or $(SEEDS),300) US_FIRST=$(FIRST) \
+	    US_SEED=$(SEED) US_JOBS=$(JOBS) $<
+
+test-simulate: $(B)/simulate
+	@nice -n 5 env US_SEEDS=300 $< >$<.log 2>&1 || { cat $<.log; exit 1; }
+	@echo "simulate 300 seeds: ok"
 
 
 # --- stress, the model ---------------------------------------------------
@@ -416,8 +441,7 @@ soak: test-programs $(B)/.deps-bench  ## crawlers, backups, a replica, kills, a 
 test-cluster: test-programs    ## growth and failover of a cluster, under load and kills
 	US_GROWTH=$(or $(RUNS),500) $(PROVE) -v t/cluster_growth.t
 	$(MAKE) $(B)/unit/replog && US_SEEDS=$(or $(SEEDS),10000) $(B)/unit/replog
-	$(MAKE) $(B)/unit/replicate && \
-	    US_SEEDS=$(or $(SEEDS),2000) $(B)/unit/replicate
+	$(MAKE) simulate-faults SEEDS=$(or $(SEEDS),2000)
 	US_FAILOVERS=$(or $(FAILOVERS),200) $(PROVE) -v t/cluster_failover.t
 	US_RELOADS=$(or $(RELOADS),1000) $(PROVE) -v t/cluster_reload.t
 
@@ -448,7 +472,7 @@ $(CLIENT_MODULES): | $(B)/.deps-clients
 	    || npm ci --ignore-scripts --no-audit --no-fund
 	@touch $@
 
-.PHONY: test soak coverage test-musl test-arm64 regress test-full test-bare test-programs test-unit test-stress test-kill \
+.PHONY: test soak simulate-faults test-simulate coverage test-musl test-arm64 regress test-full test-bare test-programs test-unit test-stress test-kill \
         test-replica test-cluster test-route test-route-short programs \
         test-server test-files test-all test-room test-steps check-model check-weak test-asan test-valgrind \
         test-builds test-upgrade faults test-faults test-claims test-web \

@@ -15,7 +15,11 @@
  * A URL that was answered as new has that id, is never denied, and no other URL
  * gets the id; but what a loss has taken is given up by command.
  *
- *     US_SEEDS=2000 build/unit/replicate      US_SEED=7 build/unit/replicate
+ *     make simulate-faults SEEDS=2000 FIRST=1     make simulate-faults SEED=7
+ *
+ * A history is a function of its seed.  One that fails is run once more, alone,
+ * and prints what happens; SEED does the same.  What a campaign is for has to
+ * happen in it: marks[] below are counted.
  */
 
 
@@ -25,23 +29,23 @@
 #include "life/us_replicate.h"
 #include "life/us_replicate_base.h"
 #include "store/us_keys.h"
+#include "us_atomic.h"
 #include "us_process.h"
 #include "replog_fake.h"
+#include "lsan.h"
 #include "marks.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
-
-#if defined(__SANITIZE_ADDRESS__)
-#include <sanitizer/lsan_interface.h>
-#endif
 
 
 #define NODES     3
@@ -52,6 +56,61 @@
 #define RING      (64 * 1024)
 #define HOUR      3600000
 #define CALM      20000               /* ms after a loss */
+#define JOBS      64                  /* processes, at most */
+#define PATIENCE  600                 /* s, for one history */
+
+
+/*
+ * What has to happen in a campaign of so many seeds and more, or it proves
+ * nothing.
+ */
+
+typedef enum {
+    M_ADDED = 0,
+    M_DENIED,
+    M_DEPOSED,
+    M_LATE,
+    M_REFUSED,
+    M_HOUR,
+    M_REBASED,
+    M_LOST,
+    M_GAVE_UP,
+    M_KEYS,
+    M_KILLED,
+    M_RESTARTED,
+    MARKS
+} mark_t;
+
+
+static const struct {
+    const char  *what;
+    unsigned     seeds;
+} marks[MARKS] = {
+    { "ids answered", 6 },
+    { "denials", 6 },
+    { "depositions", 6 },
+    { "requests went on late", 6 },
+    { "of these refused", 6 },
+    { "stops of an hour", 6 },
+    { "new bases", 6 },
+    { "losses", 6 },
+    { "of these given up", 6 },
+    { "keys looked at", 6 },
+    { "workers killed in a call", 6 },
+    { "nodes restarted", 100 }
+};
+
+
+/* of all processes that run histories */
+
+typedef struct {
+    uint64_t  next;                   /* seed */
+    uint64_t  last;
+    uint64_t  done;
+    uint64_t  stop;                   /* one has failed */
+    uint64_t  running[JOBS];          /* seed; 0: none */
+    uint64_t  marks[MARKS];
+} campaign_t;
 
 
 typedef enum {
@@ -151,10 +210,8 @@ static us_process_t  self;
 static unsigned      depth, faults;
 static int           quiet;
 static size_t        zone_size;
-
-static unsigned      adds, denials, slow, refused, hours, rebases, takes, gave;
-static unsigned      known;
-static unsigned      depositions;
+static campaign_t   *campaign;
+static int           says;            /* prints what happens */
 
 
 static void world(worker_t *w);
@@ -223,6 +280,47 @@ us_process_memory(const char *root)
     (void) root;
 
     return (uint64_t) sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+}
+
+
+/* half of the time would go into it, and nothing here looks at what it does */
+
+void  __wrap_us_wipe_thread(void);
+
+void
+__wrap_us_wipe_thread(void)
+{
+}
+
+
+static void
+mark(mark_t m)
+{
+    (void) __atomic_fetch_add(&campaign->marks[m], 1, __ATOMIC_RELAXED);
+}
+
+
+static void
+say(const char *fmt, ...)
+    __attribute__((format(printf, 1, 2)));
+
+static void
+say(const char *fmt, ...)
+{
+    va_list  args;
+
+    if (!says) {
+        return;
+    }
+
+    printf("%10llu  ", (unsigned long long) clock_ms);
+    va_start(args, fmt);
+    (void) vprintf(fmt, args);
+    va_end(args);
+    putchar('\n');
+
+    /* it may be the last one */
+    (void) fflush(stdout);
 }
 
 
@@ -380,13 +478,15 @@ env_say(void *data, us_say_t level, const char *text)
 {
     worker_t *w = data;
 
-    if (getenv("US_SAY")) {
-        print_message("%llu %s %u %s\n", (unsigned long long) clock_ms,
-                      w->node->name, level, text);
+    say("%s.%d logs %s", w->node->name, (int) (w - w->node->workers), text);
+
+    if (strstr(text, "deposed: ")) {
+        mark(M_DEPOSED);
     }
 
-    depositions += strstr(text, "deposed: ") != NULL;
-    rebases += strstr(text, "a new base of the log: ") != NULL;
+    if (strstr(text, "a new base of the log: ")) {
+        mark(M_REBASED);
+    }
 
     /* nothing is wrong with a store, and a loss is only seen where one was */
 
@@ -400,6 +500,15 @@ env_say(void *data, us_say_t level, const char *text)
 
 
 /* what was answered */
+
+static const char  *kind_words[] = { "add", "delete", "mark", "claim",
+                                     "look-up" };
+
+static const char  *status_words[] = {
+    "new", "seen", "unseen", "full", "busy", "deleted", "unknown", "ok",
+    "damaged", "due", "moved", "fenced", "gone", "erased"
+};
+
 
 static void
 text_of(uint32_t key, char url[64])
@@ -457,7 +566,7 @@ answered(const request_t *r, uint64_t id)
     } else {
         ids[id].key = r->key + 1;
         ids[id].lsn = r->lsn;
-        adds++;
+        mark(M_ADDED);
     }
 
     if (u->id == id) {
@@ -484,6 +593,11 @@ reply(request_t *r)
     r->stage = FREE;
     u = &urls[r->key];
 
+    say("is answered, %s of url %u: %s id %lld, lsn %llu, epoch %llu",
+        kind_words[r->kind], r->key, status_words[r->status],
+        (long long) r->id, (unsigned long long) r->lsn,
+        (unsigned long long) r->epoch);
+
     if (r->epoch != epoch) {
         return;
     }
@@ -502,7 +616,7 @@ reply(request_t *r)
 
     case US_UNSEEN:
         assert_false(r->known);
-        denials++;
+        mark(M_DENIED);
         return;
 
     default:
@@ -593,7 +707,7 @@ stop(worker_t *w)
 
     if (chance(500)) {
         clock_ms += HOUR;
-        hours++;
+        mark(M_HOUR);
     }
 
     depth--;
@@ -617,7 +731,7 @@ request_run(worker_t *w, request_t *r)
     u = &urls[r->key];
 
     if (r->asks && us_life_overtaken(l, &r->view, 0)) {
-        refused++;
+        mark(M_REFUSED);
         r->stage = FREE;
         return;
     }
@@ -685,7 +799,7 @@ request_run(worker_t *w, request_t *r)
         break;
 
     case US_FENCED:
-        refused++;
+        mark(M_REFUSED);
 
         /* fall through */
 
@@ -795,7 +909,7 @@ given_up(void)
     epoch = now;
     gave_lost = lost;
     lost = 0;
-    gave++;
+    mark(M_GAVE_UP);
 
     for (i = 0; i < IDS; i++) {
         if (ids[i].key && ids[i].lsn > gave_lost) {
@@ -836,7 +950,7 @@ requests(worker_t *w)
             if (chance(quiet ? 1000 : 30)
                 && (r->kind == LOOK || !w->node->reads))
             {
-                slow++;
+                mark(M_LATE);
                 request_run(w, r);
             }
 
@@ -1032,6 +1146,30 @@ cut(node_t *n)
     n->cut_from = clock_ms + 200 + any(1000);
     n->cut = n->cut_from + 3000 + any(40000);
     n->reads = any(2);
+    say("%s is cut off until %llu", n->name, (unsigned long long) n->cut);
+}
+
+
+/* what happens to the servers of the log */
+
+static void
+servers(void)
+{
+    int  current, linked, third;
+
+    current = fake.current;
+    linked = fake.linked;
+    third = fake.third;
+
+    fake_events(&fake);
+
+    if (current != fake.current || linked != fake.linked
+        || third != fake.third)
+    {
+        say("server %d is in charge of the log, its standby is %s",
+            fake.current, fake.linked ? "the other one"
+                          : fake.third ? "a third one" : "away");
+    }
 }
 
 
@@ -1051,7 +1189,7 @@ world(worker_t *w)
     other = &nodes[any(NODES)].workers[any(WORKERS)];
 
     if (calm == 0) {
-        fake_events(&fake);
+        servers();
 
         if (chance(1)) {
             cut(other->node);
@@ -1059,6 +1197,9 @@ world(worker_t *w)
 
         if (!other->busy && other->until <= clock_ms && chance(2)) {
             other->until = clock_ms + (chance(200) ? HOUR : any(5000));
+            say("%s.%d stops until %llu", other->node->name,
+                (int) (other - other->node->workers),
+                (unsigned long long) other->until);
         }
     }
 
@@ -1166,8 +1307,9 @@ lose(void)
     }
 
     lost = s->rows[i].row.lsn;
-    takes++;
+    mark(M_LOST);
     fake_lose(&fake, lost);
+    say("the log has lost what follows %llu", (unsigned long long) lost);
 
     calm = clock_ms + CALM;
     faults = fake.faults;
@@ -1227,6 +1369,7 @@ begin(uint64_t seed)
     log_ops.close = log_close;
     clock_ms = 1000000;
     bytes = seed;
+    serials = 0;
     epoch = 1;
     lost = 0;
     gave_lost = 0;
@@ -1279,11 +1422,16 @@ run(uint64_t seed, unsigned steps)
         }
 
         if (calm == 0 && chance(1) && chance(500)) {
+            say("%s restarts", w->node->name);
+            mark(M_RESTARTED);
             node_start(w->node);
             continue;
         }
 
         if (setjmp(w->kill)) {
+            say("%s.%d is killed", w->node->name,
+                (int) (w - w->node->workers));
+            mark(M_KILLED);
             depth = 0;
             worker_end(w);
             worker_start(w);
@@ -1295,6 +1443,7 @@ run(uint64_t seed, unsigned steps)
 
     /* all faults are over, and what runs comes right by itself */
 
+    say("all faults are over");
     quiet = 1;
     calm = 0;
     fake.faults = 0;
@@ -1380,7 +1529,7 @@ check(void)
                 assert_int_equal(us_keys_has(&a, ids[id].key, US_KEYS_NEW, 0,
                                              id, 0),
                                  (ids[id].key - 1) % 2);
-                known++;
+                mark(M_KEYS);
             }
         }
 
@@ -1411,52 +1560,153 @@ check(void)
 
 
 static void
+history(uint64_t seed)
+{
+    unsigned  i;
+
+    run(seed, 2500);
+    check();
+
+    for (i = 0; i < NODES; i++) {
+        node_end(&nodes[i]);
+    }
+
+    fake_done(&fake);
+}
+
+
+/* histories of one process, whose death is a failure */
+
+static void
+job(unsigned number)
+{
+    uint64_t  seed;
+
+    (void) setenv("CMOCKA_TEST_ABORT", "1", 1);
+    __lsan_disable();                 /* what a killed process has */
+
+    /* zones and models are small and short-lived here */
+    (void) prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
+
+    while (!us_acquire(&campaign->stop)) {
+        seed = __atomic_fetch_add(&campaign->next, 1, __ATOMIC_RELAXED);
+
+        if (seed > campaign->last) {
+            break;
+        }
+
+        us_release(&campaign->running[number], seed);
+        (void) alarm(PATIENCE);
+        history(seed);
+        us_release(&campaign->running[number], 0);
+        (void) __atomic_fetch_add(&campaign->done, 1, __ATOMIC_RELAXED);
+    }
+
+    exit(0);
+}
+
+
+/* the seeds from first to last; returns the lowest that has failed, or 0 */
+
+static uint64_t
+histories(uint64_t first, uint64_t last, unsigned jobs)
+{
+    int       status;
+    pid_t     pid;
+    unsigned  i;
+    uint64_t  seed, failed;
+
+    memset(campaign, 0, sizeof(campaign_t));
+    campaign->next = first;
+    campaign->last = last;
+    (void) fflush(stdout);
+
+    for (i = 0; i < jobs; i++) {
+        pid = fork();
+        assert_int_not_equal(pid, -1);
+
+        if (pid == 0) {
+            job(i);
+        }
+    }
+
+    while (wait(&status) > 0) {
+        if (status) {
+            us_release(&campaign->stop, 1);
+        }
+    }
+
+    failed = 0;
+
+    for (i = 0; i < jobs; i++) {
+        seed = campaign->running[i];
+        failed = seed && (failed == 0 || seed < failed) ? seed : failed;
+    }
+
+    assert_true(failed || campaign->done == last - first + 1);
+
+    return failed;
+}
+
+
+static uint64_t
+number(const char *name, uint64_t preset)
+{
+    char  *env;
+
+    env = getenv(name);
+
+    return env && *env ? strtoull(env, NULL, 10) : preset;
+}
+
+
+static void
 simulation(void **state)
 {
-    char      *env;
-    uint64_t   i, seed, seeds, first;
+    unsigned  m;
+    uint64_t  first, seeds, failed;
 
     (void) state;
 
-#if defined(__SANITIZE_ADDRESS__)
-    __lsan_disable();                 /* what a killed process has */
-#endif
+    campaign = mmap(NULL, sizeof(campaign_t), PROT_READ|PROT_WRITE,
+                    MAP_SHARED|MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(campaign, MAP_FAILED);
 
-    env = getenv("US_SEEDS");
-    seeds = env ? strtoull(env, NULL, 10) : 6;
-    env = getenv("US_SEED");
-    first = env ? strtoull(env, NULL, 10) : 1;
-    seeds = env ? 1 : seeds;
+    first = number("US_SEED", 0);
+    says = first != 0;
+    seeds = says ? 1 : number("US_SEEDS", 6);
+    first = says ? first : number("US_FIRST", 1);
 
-    for (seed = first; seed < first + seeds; seed++) {
+    failed = histories(first, first + seeds - 1,
+                       (unsigned) number("US_JOBS", 1) % JOBS);
 
-        if (getenv("US_SAY")) {
-            print_message("seed %llu\n", (unsigned long long) seed);
+    if (failed && !says) {
+        print_message("seed %llu fails; alone:\n",
+                      (unsigned long long) failed);
+        says = 1;
+
+        if (histories(failed, failed, 1) == 0) {
+            print_message("it does not fail alone\n");
         }
-
-        run(seed, 2500);
-        check();
-
-        for (i = 0; i < NODES; i++) {
-            node_end(&nodes[i]);
-        }
-
-        fake_done(&fake);
     }
 
-    print_message("%llu seeds: %u ids answered, %u denials, %u depositions, "
-                  "%u requests went on late, %u were refused, %u stops of an "
-                  "hour, %u new bases, %u losses, %u given up, %u keys\n",
-                  (unsigned long long) seeds, adds, denials, depositions, slow,
-                  refused, hours, rebases, takes, gave, known);
+    if (failed) {
+        fail_msg("make simulate-faults SEED=%llu", (unsigned long long) failed);
+    }
 
-    assert_true(seeds < 6 || (adds && denials && depositions && slow
-                               && refused && hours && rebases && gave
-                               && known));
+    print_message("%llu seeds from %llu on:\n", (unsigned long long) seeds,
+                  (unsigned long long) first);
 
-#if defined(__SANITIZE_ADDRESS__)
-    __lsan_enable();
-#endif
+    for (m = 0; m < MARKS; m++) {
+        print_message("%12llu %s\n", (unsigned long long) campaign->marks[m],
+                      marks[m].what);
+    }
+
+    for (m = 0; m < MARKS; m++) {
+        if (campaign->marks[m] == 0 && marks[m].seeds <= seeds) {
+            fail_msg("none: %s", marks[m].what);
+        }
+    }
 }
 
 
