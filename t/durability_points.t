@@ -3,8 +3,10 @@
 # SIGKILL at each numbered fault point (src/us_fault.h), by a module built
 # with them.  In a round workers kill themselves at the point again and again,
 # then all is killed and started whole: all that was answered is there.
-# Clients keep their own record.  The last two points are those of a living zone
-# to which a reload adds a mark.
+# Clients keep their own record, and erase some of what they add.  Each point of
+# a segment's end comes twice: where segments are short, and where they are long
+# and only erasures begin the next one early.  The last two points are those of
+# a living zone to which a reload adds a mark.
 #
 # US_KILLS_POINT=N: kills at each point (3); US_POINT=P: at that one only.
 
@@ -42,19 +44,19 @@ my $STORE = 50;                        # and in one zone, which stays unfilled
 
 sub fresh
 {
-    my ($p) = @_;
+    my ($p, $early) = @_;
 
     my $t = UrlStore::Test->new(workers => 2, log => 'notice',
         globals => 'env US_FAULT; env US_SEGMENT_SIZE;',
-        env => { US_SEGMENT_SIZE => 16384 });
+        env => { US_SEGMENT_SIZE => $early ? 1 << 24 : 16384 });
 
     $t->allow_kills;
 
     my $sync = $p <= 5 ? 'always' : '50ms';
 
     return $t->run(zone_conf(
-        "64m path=%%DIR%%/data snapshot=64k sync=$sync revisit=1m"
-        . ' sets_create=auto'));
+        '64m path=%%DIR%%/data snapshot=' . ($early ? 'off' : '64k')
+        . " sync=$sync revisit=1m sets_create=auto erase_within=1s"));
 }
 
 # the server as it is: answers must come, and all that came must be right
@@ -76,7 +78,9 @@ sub whole
     return @faults, $rec->{answers} > $known ? () : 'no adds are answered';
 }
 
-for my $p (1 .. $#points) {
+for my $case ((map { [ $_, 0 ] } 1 .. $#points), map { [ $_, 1 ] } 6 .. 9) {
+    my ($p, $early) = @$case;
+
     next if $ENV{US_POINT} && $ENV{US_POINT} != $p;
 
     my ($name, $passages) = @{ $points[$p] };
@@ -84,9 +88,9 @@ for my $p (1 .. $#points) {
     my $end = time + 4 * (20 + 2 * $kills);      # as wait_until() has
 
     while ($n < $kills && time < $end && !@faults) {
-        my $t = fresh($p);
+        my $t = fresh($p, $early);
         my $rec = UrlStore::Record->new($t, pause => 0.001, claims => 1,
-            sets => 40, batch => $p >= 6 && $p <= 13 ? 200 : 20);
+            sets => 40, erase => 1, batch => $p >= 6 && $p <= 13 ? 200 : 20);
         my $here = 0;
 
         push @faults, whole($t, $rec);
@@ -118,6 +122,7 @@ for my $p (1 .. $#points) {
         $answers += $rec->{answers};
     }
 
+    $name .= ', early' if $early;
     no_faults(\@faults, "point $p, $name: $n kills, $answers answers kept");
     cmp_ok($n, '>=', $kills, 'often enough');
 }

@@ -22,6 +22,9 @@ package UrlStore::Record;
 # the set was made or the URL taken out; who is answered `seen` comes after
 # that; and the sets have these URLs and no others.
 #
+# With erase => 1 a client erases some of what it has added.  What was answered
+# `erased` is refused from then on, and its id has no URL.
+#
 # Core Perl only.
 
 use strict;
@@ -38,7 +41,7 @@ my $SEQUENCE = 0;
 
 
 # options: clients (2), batch (20 URLs), pause (seconds between requests),
-# claims (of a zone with revisit=), sets (how many, 0)
+# claims (of a zone with revisit=), sets (how many, 0), erase
 
 sub new
 {
@@ -47,7 +50,7 @@ sub new
     my $self = bless {
         t => $t, clients => 2, batch => 20, pause => 0.002, pids => [],
         url => {}, id => {}, read => {}, answers => 0, sets => 0, set => {},
-        fresh => {}, lost => {}, new => 0, seen => 0, %o,
+        fresh => {}, lost => {}, new => 0, seen => 0, gone => {}, %o,
         number => ++$SEQUENCE
     }, $class;
 
@@ -151,8 +154,95 @@ sub _client
         push @known, grep { defined } @urls[0, 1];
         splice @known, 0, 100 if @known > 500;
 
+        $self->_erase($k, $client, grep { m{/\Q$mark\E-\d+\t?} }
+            (split /\n/, $a->{body})[2, 3]) if $self->{erase} && rand() < 0.2;
+
         sleep $self->{pause} if $self->{pause};
     }
+}
+
+
+# Erases what lines of an answer name.  Its record has each before it is sent,
+# and once it is answered: what a killed worker was asked may be erased or not.
+
+sub _erase
+{
+    my ($self, $k, $client, @lines) = @_;
+
+    open my $fh, '>>', $self->_file("$k.erased") or die "$!";
+    $fh->autoflush(1);
+
+    my %url = map { (split /\t/)[0, 2] } grep { /^\d/ } @lines or return;
+
+    print $fh map { "sent\t$_\t$url{$_}\n" } keys %url;
+
+    my $a = eval {
+        $client->request('POST', '/erase',
+            join('', map { "$_\n" } keys %url),
+            'Content-Type' => 'text/plain');
+    };
+
+    return if !$a || $a->{status} != 202;
+
+    for (split /\n/, $a->{body}) {
+        my ($id, $status) = split /\t/;
+        print $fh "erased\t$id\t$url{$id}\n" if ($status // '') eq 'erased';
+    }
+}
+
+
+# What clients have erased since the last time: id => whether it was answered.
+
+sub _gone
+{
+    my ($self) = @_;
+
+    for my $k (1 .. $self->{clients}) {
+        open my $fh, '<', $self->_file("$k.erased") or next;
+        seek $fh, $self->{read}{"$k.erased"} // 0, 0;
+
+        while (my $line = <$fh>) {
+            last if $line !~ /\n\z/;
+            $self->{read}{"$k.erased"} = tell $fh;
+
+            my ($state, $id, $url) = split /\t/, $line =~ s/\n//r;
+            $self->{gone}{$id} = $state eq 'erased' ? $url : '';
+        }
+    }
+
+    return $self->{gone};
+}
+
+
+# Of those that were answered `erased` ($all; or some of them): each is refused.
+
+sub _check_gone
+{
+    my ($self, $all) = @_;
+
+    my $gone = $self->_gone;
+    my @ids = grep { length $gone->{$_} } keys %$gone;
+    my @faults;
+
+    splice @ids, 100 if !$all;
+
+    while (my @part = splice @ids, 0, 1000) {
+        my $a = $self->{t}->client->request('POST', '/add',
+            join('', map { "$gone->{$_}\n" } @part),
+            'Content-Type' => 'text/plain');
+
+        push @faults, '/add of erased URLs: ' . ($a ? $a->{status} : 'nothing')
+            if !$a || $a->{status} != 200;
+        push @faults, map { "was erased: $_" }
+            grep { !/^-\trefused\t/ && !/^#/ } split /\n/, $a ? $a->{body} : '';
+
+        $a = $self->{t}->client->request('POST', '/url',
+            join('', map { "$_\n" } @part), Accept => 'text/plain');
+        push @faults, map { "has its URL and was erased: $_" }
+            grep { /\thttp/ } split /\n/, $a ? $a->{body} : '';
+    }
+
+    return @faults;
 }
 
 
@@ -395,6 +485,11 @@ sub check
     @ids = keys %{ $self->{url} } if $all;
 
     my $t = $self->{t};
+    my $gone = $self->_gone;
+    my %missing;
+
+    @ids = grep { !defined $gone->{$_} } @ids;
+
     my $client = $t->client;
 
     while (my @part = splice @ids, 0, 5000) {
@@ -415,10 +510,16 @@ sub check
                 && (!$self->{claims} || $time ne '-');
         }
 
-        push @faults, map { "id $_ is not $self->{url}{$_}" } keys %left;
-
-        last if @faults > 20;
+        %missing = (%missing, %left);
+        last if keys %missing > 20;
     }
+
+    # meanwhile some were erased
+
+    $gone = $self->_gone;
+    push @faults, map { "id $_ is not $self->{url}{$_}" }
+        grep { !defined $gone->{$_} } keys %missing;
+    push @faults, $self->_check_gone($all);
 
     return \@faults;
 }
@@ -440,13 +541,15 @@ sub dense
 
         my $a = $client->request('POST', '/url',
             join("\n", $id .. $last) . "\n", Accept => 'text/plain');
-        my $n = grep { /\thttp/ } split /\n/, $a->{body};
+        my $n = grep { /\thttp/ || /^(\d+)/ && defined $self->{gone}{$1} }
+            split /\n/, $a->{body};
 
         push @faults, "of $id .. $last only $n have a URL"
             if $n != $last - $id + 1;
     }
 
-    my @urls = keys %{ $self->{id} };
+    my @urls = grep { !defined $self->{gone}{$self->{id}{$_}} }
+        keys %{ $self->{id} };
     @urls = @urls[0 .. 19_999] if @urls > 20_000;
 
     while (my @part = splice @urls, 0, 1000) {
