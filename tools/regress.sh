@@ -8,11 +8,11 @@
 # t/regress/NAME.patch is an edit of the source that takes a mend out.  Its head
 # says which finding it was ("finding:"), at which commit the edit was seen to
 # be found ("code:"), what is built ("build:") and what is run ("test:"), of
-# which one at least has to fail.  A test that has no end within LIMIT has
-# neither passed nor failed, unless its edit makes it wait ("hangs:", and for
-# what).  DIRECTORY gets a clone of the commit, which stays for the next run.
-# Exit code 1: an edit does not apply or build, no test has found it, a test
-# fails without it, too, or has no end.
+# which one at least has to fail.  A test that has no end within LIMIT, and in
+# which nothing failed until then, has neither passed nor failed, unless its
+# edit makes it wait ("hangs:", and for what).  DIRECTORY gets a clone of the
+# commit, which stays for the next run.  Exit code 1: an edit does not apply or
+# build, no test has found it, a test fails without it, too, or has no end.
 
 set -u
 
@@ -84,15 +84,19 @@ for name; do
         while read -r test; do
             run "$test" && continue
             code=$?
-            found+=$(grep -aE '^# +Failed test|^\[  FAILED  \] [a-z]' test.log \
+            failed=$(grep -aE '^# +Failed test|^\[  FAILED  \] [a-z]' test.log \
                 | head -n 2)
 
-            if [ $code = 124 ] && grep -q '^hangs: ' "$patch"; then
-                found+="# no end in $LIMIT s: $test"
-            elif [ $code = 124 ]; then
-                echo "$name: no end in $LIMIT s: $test"
-                rc=1
+            if [ -z "$failed" ] && [ $code = 124 ]; then
+                if grep -q '^hangs: ' "$patch"; then
+                    failed="# no end in $LIMIT s: $test"
+                else
+                    echo "$name: no end in $LIMIT s: $test"
+                    rc=1
+                fi
             fi
+
+            found+=$failed
         done < <(tests "$name")
 
         [ -n "$found" ] || { found='NO TEST HAS FOUND IT'; rc=1; }
