@@ -82,7 +82,7 @@ sub add
     my $r = $t->post('/add', join('', map { $at++; 'http://h' . $at % 50
         . ".test/$at\n" } 1 .. $n), @text);
 
-    is($r->{status}, 200, "$n URLs") if $r->{status} != 200;
+    is("$r->{status} $r->{body}", 200, "$n URLs") if $r->{status} != 200;
 }
 
 

@@ -73,7 +73,8 @@ my $pid = open2(my $out, my $in, 'build/traces/left', "$dir/erased");
 is(scalar <$out>, "left\n", 'a process leaves it in memory');
 ($status, $text) = traces("pid:$pid");
 is($status, 1, 'found');
-like($text, qr/\[heap\]/, '  in the heap');
+like($text, qr/^process $pid (?:\[heap\]|\(anonymous\)): at /m,
+    '  in the heap');
 
 print $in "\n";
 $in->flush;

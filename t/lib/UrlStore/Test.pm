@@ -62,7 +62,7 @@ use UrlStore::Route;
 
 our @EXPORT = (@Test::More::EXPORT, @UrlStore::Corpora::EXPORT, qw(
     http no_faults full routed same_urls summary_ids member_ids json uri_escape
-    wait_until slurp spew alive crc32c resealed
+    slower wait_until slurp spew alive crc32c resealed
     zone_conf need_fault_disk need_fault_clock
 ));
 
@@ -74,6 +74,7 @@ our $FAULT_CLOCK = "$TOP/build/faults/clock.so";
 
 my @TESTS;                 # objects of this process, for the END block
 my $MAIN = $$;
+my $EMULATED = 0;          # a server of this process is in an emulator
 
 # a connection that the server has closed: the END block stops the servers
 
@@ -385,7 +386,26 @@ sub _start
 
     $self->{pid} = $self->{daemon} ? $self->pid : $pid;
 
+    # the program of an emulated process is the emulator, of another machine
+
+    my $runs = _machine("/proc/$self->{pid}/exe");
+
+    $EMULATED = 1 if $runs && $runs ne _machine($self->{nginx});
+
     return !routed() || UrlStore::Route::adopt($self);
+}
+
+
+# the machine that a program is for: e_machine of its ELF header
+
+sub _machine
+{
+    my ($file) = @_;
+
+    open my $f, '<:raw', $file or return '';
+    read $f, my $head, 20;
+
+    return substr $head // '', 18;
 }
 
 
@@ -449,7 +469,8 @@ sub worker_pids
 
 # The same of any master, with its error log.  A process has the title that it
 # gave itself, but for one in an emulator (qemu, valgrind), whose command line
-# stands there all the time: of those the log tells, if it has notices.
+# stands there all the time: of those the log tells; without notices, all are
+# returned, also those that shut down.
 
 sub workers
 {
@@ -471,7 +492,7 @@ sub workers
         $works{$1 // $2} = defined $1;
     }
 
-    return grep { $works{$_} } @children;
+    return %works ? grep { $works{$_} } @children : @children;
 }
 
 
@@ -850,6 +871,15 @@ sub uri_escape
 }
 
 
+# How many times as much of a processor's time a server takes as it takes by
+# itself, at most: for tests that bound it.
+
+sub slower
+{
+    return $ENV{US_VALGRIND} ? 100 : $EMULATED ? 20 : $ENV{US_ASAN} ? 5 : 1;
+}
+
+
 # Asks until the answer is true, or the seconds are over: the answer.  The
 # seconds are those of a machine that does nothing else, here are more.
 
@@ -857,7 +887,7 @@ sub wait_until
 {
     my ($seconds, $code) = @_;
 
-    $seconds *= $ENV{US_VALGRIND} ? 20 : 4;
+    $seconds *= slower() > 5 ? 20 : 4;
 
     my $end = time + $seconds;
 

@@ -54,16 +54,14 @@ sub traces_fill
 }
 
 
-# texts of a file
+# texts of a program or library
 
 sub _words
 {
     my ($file) = @_;
+    my $text = UrlStore::Test::slurp($file, 1);
 
-    open my $f, '<:raw', $file or die "$file: $!";
-    local $/;
-
-    return <$f> =~ /[ -~]{12,}/g;
+    return $text =~ /^\x7fELF/ ? $text =~ /[ -~]{12,}/g : ();
 }
 
 
@@ -78,14 +76,15 @@ sub _file
 
 
 # which URLs are looked for, and those that stay; the texts of the programs and
-# libraries of a process may be in URLs as well
+# libraries of a process may be in URLs as well (what an emulator runs is not
+# executable for the kernel; its own file may be outside of this root)
 
 sub traces_of
 {
     my ($gone, $kept, $pid) = @_;
 
     open my $maps, '<', "/proc/$pid/maps" or die $!;
-    my %mapped = map { m{r-xp [^/]*(/\S+)$} ? ($1 => 1) : () } <$maps>;
+    my %mapped = map { m{ r..p [^/]*(/\S+)$} ? ($1 => 1) : () } <$maps>;
 
     _file(gone => @$gone);
     _file(kept => @$kept, map { _words($_) } sort keys %mapped);
