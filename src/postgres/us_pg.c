@@ -529,6 +529,11 @@ us_pg_conninfo(us_pg_conninfo_t *info, const char *text, char *err,
 
     for (i = 1; nport == 1 && i < n; i++) {
         info->hosts[i].port = port[0] ? strdup(port[0]) : NULL;
+
+        if (port[0] && info->hosts[i].port == NULL) {
+            (void) snprintf(err, size, "no memory for the connection string");
+            return -1;
+        }
     }
 
     for (h = info->hosts; h < info->hosts + n; h++) {
