@@ -40,12 +40,27 @@ tests() {
     sed -n 's/^test: //p' "$top/t/regress/$1.patch"
 }
 
-# the exit code of a test; 124: it has no end
+failed() {
+    grep -aE '^# +Failed test|^\[  FAILED  \] [a-z]' test.log | head -n 2
+}
+
+# The exit code of a test; 124: it has no end.  It is stopped when something in
+# it has failed: what it waits for from then on may take minutes.  Jobs of a
+# shell ignore SIGINT, which tests send.
 
 run() {
-    local code
+    local code pid
 
-    timeout -k 20 $LIMIT bash -c "$1" > test.log 2>&1 < /dev/null
+    timeout -k 20 $LIMIT env --default-signal=INT bash -c "$1" \
+        > test.log 2>&1 < /dev/null &
+    pid=$!
+
+    while kill -0 $pid 2> /dev/null && [ -z "$(failed)" ]; do
+        sleep .2
+    done
+
+    kill $pid 2> /dev/null
+    wait $pid
     code=$?
     return $((code == 137 ? 124 : code))
 }
@@ -84,19 +99,16 @@ for name; do
         while read -r test; do
             run "$test" && continue
             code=$?
-            failed=$(grep -aE '^# +Failed test|^\[  FAILED  \] [a-z]' test.log \
-                | head -n 2)
+            found+=$(failed)
 
-            if [ -z "$failed" ] && [ $code = 124 ]; then
+            if [ -z "$found" ] && [ $code = 124 ]; then
                 if grep -q '^hangs: ' "$patch"; then
-                    failed="# no end in $LIMIT s: $test"
+                    found="# no end in $LIMIT s: $test"
                 else
                     echo "$name: no end in $LIMIT s: $test"
                     rc=1
                 fi
             fi
-
-            found+=$failed
         done < <(tests "$name")
 
         [ -n "$found" ] || { found='NO TEST HAS FOUND IT'; rc=1; }
