@@ -709,7 +709,11 @@ us_standby_follows(const char *terms, const us_replog_row_t *row)
          terms = terms ? terms + 1 : NULL)
     {
         if (term <= row->term) {
-            return next >= row->next;
+
+            /* the log has not come to the row's term, or has lost it */
+
+            return next >= row->next
+                   && (next != UINT64_MAX || term == row->term);
         }
 
         next = lsn;

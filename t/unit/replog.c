@@ -2140,10 +2140,35 @@ base_unknown(void **state)
 }
 
 
+/* whether a log, by where its terms began, has a row */
+
+static void
+test_follows(void **state)
+{
+    us_replog_row_t  row;
+
+    (void) state;
+
+    row = (us_replog_row_t) { .lsn = 80, .next = 90, .term = 3 };
+
+    assert_int_equal(us_standby_follows("3@70,2@10", &row), 1);
+    assert_int_equal(us_standby_follows("4@90,3@70", &row), 1);
+    assert_int_equal(us_standby_follows("4@89,3@70", &row), 0);
+    assert_int_equal(us_standby_follows("5@95,4@89", &row), 0);
+    assert_int_equal(us_standby_follows("5@95,4@90", &row), -1);
+    assert_int_equal(us_standby_follows("", &row), -1);
+
+    /* it ends with a term before the row's */
+
+    assert_int_equal(us_standby_follows("2@10,1@0", &row), 0);
+}
+
+
 int
 main(void)
 {
     const struct CMUnitTest  tests[] = {
+        cmocka_unit_test(test_follows),
         cmocka_unit_test(beat_seen_twice),
         cmocka_unit_test(row_seen_twice),
         cmocka_unit_test(wait_elsewhere),
