@@ -10,6 +10,9 @@
  *     hung      its row, beat or base is on one server only, where nobody sees
  *               it until the servers are connected again, or that one is
  *               restarted
+ *     alone     as hung, but everybody sees it: the server does not wait for a
+ *               standby, as its names are empty, or its checkpointer has not
+ *               read them so far                                UNKNOWN
  *     moved     the connection was lost, and is made anew, maybe to the other
  *               server, within a call
  *
@@ -92,6 +95,7 @@ typedef struct {
     int              current;
     int              linked;          /* the other one is its standby */
     int              third;           /* a server that is not here is */
+    int              alone;           /* the one in charge waits for none */
     fake_late_t      late[FAKE_LATE];
     unsigned         nlate;
     uint64_t         seed;
@@ -330,6 +334,7 @@ fake_link(fake_t *f)
     f->servers[!f->current].hung_lsn = 0;
     f->linked = 1;
     f->third = 0;
+    f->alone = 0;
 }
 
 
@@ -341,6 +346,7 @@ fake_third(fake_t *f)
     fake_show(&f->servers[f->current]);
     f->linked = 0;
     f->third = 1;
+    f->alone = 0;
 }
 
 
@@ -348,6 +354,29 @@ static int
 fake_confirms(const fake_t *f, int server)
 {
     return (f->linked || f->third) && server == f->current;
+}
+
+
+/* the server in charge commits without a standby, or waits for it again */
+
+static inline void
+fake_alone(fake_t *f)
+{
+    if (f->alone) {
+        fake_link(f);
+
+    } else {
+
+        /* the third one has all that is confirmed */
+
+        if (f->third) {
+            fake_link(f);
+        }
+
+        fake_show(&f->servers[f->current]);
+        f->linked = 0;
+        f->alone = 1;
+    }
 }
 
 
@@ -372,6 +401,7 @@ fake_failover(fake_t *f)
     }
 
     f->linked = 0;
+    f->alone = 0;
     f->current = !f->current;
     f->servers[f->current].primary = 1;
 }
@@ -459,10 +489,11 @@ fake_insert(fake_t *f, int server, const us_replog_row_t *prev,
     }
 
     copy = *row;
-    copy.hung = !fake_confirms(f, server);
+    copy.hung = !fake_confirms(f, server)
+                && !(f->alone && server == f->current);
     fake_put(s, &copy);
 
-    if (copy.hung) {
+    if (!fake_confirms(f, server)) {
         return US_REPLOG_UNKNOWN;
     }
 
@@ -749,6 +780,11 @@ fake_beat(us_replog_t *log, const us_replog_row_t *last, uint64_t acked)
 
     if (!fake_has(s, last) || fake_last(s)->row.term != last->term) {
         return fake_end(log, US_REPLOG_REFUSED);
+    }
+
+    if (f->alone && l->server == f->current) {
+        s->beat++;
+        return fake_end(log, US_REPLOG_UNKNOWN);
     }
 
     if (!fake_confirms(f, l->server)) {

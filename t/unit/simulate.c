@@ -4,16 +4,22 @@
  * store), in one process, over a log of two servers (replog_fake.h).  A
  * scheduler with a seed decides what happens next:
  *
- *     requests    admitted, and executed at any later step, by a worker that
- *                 goes on where it was, also after its node was deposed
+ *     requests    admitted; pieces of their bodies come at any later steps, by
+ *                 a worker that goes on where it was, also after its node was
+ *                 deposed
+ *     clients     have no answer, or lose it, and send it again with the same
+ *                 token, to any node, while earlier tries go on
  *     stops       of a worker, at any call, for up to an hour
  *     cuts        of a node from the log, while others go on and make a base
  *     kills       of a worker in a call, of a node
  *     a loss      the server in charge is replaced by one that had less
  *     settings    leases differ between nodes
+ *     clocks      jump, by up to three hours
  *
  * A URL that was answered as new has that id, is never denied, and no other URL
- * gets the id; but what a loss has taken is given up by command.
+ * gets the id.  It is new to one request, however often that is sent, and in
+ * the end to one; due once in a period; and what a loss has taken is given up
+ * by command.  In the end all nodes have the same operations, byte for byte.
  *
  *     make simulate-faults SEEDS=2000 FIRST=1     make simulate-faults SEED=7
  *
@@ -29,6 +35,7 @@
 #include "life/us_replicate.h"
 #include "life/us_replicate_base.h"
 #include "store/us_keys.h"
+#include "store/us_ring.h"
 #include "us_atomic.h"
 #include "us_process.h"
 #include "replog_fake.h"
@@ -52,10 +59,16 @@
 #define WORKERS   2                   /* of a node */
 #define REQUESTS  6                   /* of a worker */
 #define KEYS      400
+#define BATCH     4                   /* URLs of a request */
+#define TRIES     64
+#define RECENT    8
+#define OLDER     5                   /* units: a claim is too old */
+#define UNIT      60                  /* s */
 #define IDS       8192
 #define RING      (64 * 1024)
 #define HOUR      3600000
 #define CALM      20000               /* ms after a loss */
+#define DUMP      (1024 * 1024)       /* bytes, at most */
 #define JOBS      64                  /* processes, at most */
 #define PATIENCE  600                 /* s, for one history */
 
@@ -78,6 +91,13 @@ typedef enum {
     M_KEYS,
     M_KILLED,
     M_RESTARTED,
+    M_PIECES,
+    M_AGAIN,
+    M_NEW_AGAIN,
+    M_DUE,
+    M_CLOCK,
+    M_ANSWERED,
+    M_ALONE,
     MARKS
 } mark_t;
 
@@ -97,7 +117,14 @@ static const struct {
     { "of these given up", 6 },
     { "keys looked at", 6 },
     { "workers killed in a call", 6 },
-    { "nodes restarted", 100 }
+    { "nodes restarted", 100 },
+    { "later pieces of bodies", 6 },
+    { "requests sent again", 6 },
+    { "URLs new again to their token", 6 },
+    { "URLs due", 6 },
+    { "clocks that jumped", 6 },
+    { "URLs that a client was sent to, in the end", 6 },
+    { "servers of the log that commit alone", 6 }
 };
 
 
@@ -122,6 +149,7 @@ typedef enum {
 
 typedef enum {
     ADD = 0,
+    DUE,                              /* an add that claims what is too old */
     DELETE,
     MARK,
     CLAIM,
@@ -130,23 +158,50 @@ typedef enum {
 } kind_t;
 
 
+/* one of a request's URLs */
+
+typedef struct {
+    uint32_t           key;
+    int                known;         /* acknowledged before it was looked up */
+    int                gone;          /* the delete of it was */
+    int                again;
+    us_store_status_t  status;
+    uint64_t           id;
+    uint64_t           at;            /* of a claim, s since 1970 */
+    unsigned           claims;        /* of the id before */
+} item_t;
+
+
 typedef struct {
     stage_t            stage;
     kind_t             kind;
     int                asks;          /* whether the store was replaced, as the
                                          module does; else the store is relied
                                          upon alone */
-    int                known;         /* acknowledged before it looked */
-    int                gone;          /* the delete of it was */
+    unsigned           n;
+    unsigned           done;          /* the body has come so far */
+    item_t             items[BATCH];
+    uint32_t           token;         /* 0: none */
     int                primary;
-    uint32_t           key;
     us_life_view_t     view;
-    us_store_status_t  status;
-    uint64_t           id;
     uint64_t           lsn;
     uint64_t           epoch;
-    uint64_t           at;            /* of a claim */
 } request_t;
+
+
+/*
+ * An add that its client sends again by the same token until it has an answer,
+ * and once more after that: to any node, while other tries are under way.
+ */
+
+typedef struct {
+    uint32_t           token;         /* 0: free */
+    kind_t             kind;
+    unsigned           n;
+    uint32_t           keys[BATCH];
+    unsigned           sent;
+    int                answered;
+} try_t;
 
 
 typedef struct node_s  node_t;
@@ -172,6 +227,7 @@ struct node_s {
     uint64_t             cut_from;    /* the log is not reached, */
     uint64_t             cut;         /* until then */
     int                  reads;       /* its clients only look */
+    uint64_t             ahead;       /* s: its clock of 1970 */
     worker_t             workers[WORKERS];
 };
 
@@ -179,6 +235,7 @@ struct node_s {
 typedef struct {
     uint64_t             id;          /* US_STORE_NO_ID: none was answered */
     int                  marked;
+    int                  left;        /* a client did not come back for it */
     uint64_t             claimed;
 } url_t;
 
@@ -187,6 +244,11 @@ typedef struct {
     uint32_t             key;         /* + 1; 0: not answered */
     uint64_t             lsn;         /* of its add, or of a later change */
     int                  gone;        /* its delete was acknowledged */
+    int                  new;         /* an answer was, */
+    uint32_t             token;       /* to this one */
+    int                  fetched;     /* it was new or due to a client */
+    uint64_t             due;         /* s: of the last claim that was due */
+    unsigned             claims;      /* that may have gone back */
 } given_t;
 
 
@@ -194,7 +256,7 @@ static const us_store_conf_t  store = {
     .norm = { 4, (const uint8_t *) "test" },
     .marks = { { 7, (const uint8_t *) "visited" } },
     .nmarks = 1,
-    .revisit = 60,
+    .revisit = UNIT,
     .keys = 1 << 20,
     .epoch = 1,
     .ring = RING,
@@ -204,7 +266,11 @@ static const us_store_conf_t  store = {
 static fake_t        fake;
 static node_t        nodes[NODES];
 static url_t         urls[KEYS];
-static given_t         ids[IDS];
+static try_t         tries[TRIES];
+static uint32_t      recent[RECENT];  /* keys */
+static unsigned      nrecent;
+static uint32_t      tokens;
+static given_t       ids[IDS];
 static uint64_t      clock_ms, epoch, lost, gave_lost, calm, serials, bytes;
 static us_process_t  self;
 static unsigned      depth, faults;
@@ -338,12 +404,12 @@ any(unsigned n)
 }
 
 
-/* of all nodes, s since 1970 */
+/* of a node, s since 1970 */
 
 static uint64_t
-now_s(void)
+now_s(const node_t *n)
 {
-    return 1000000000 + clock_ms / 1000;
+    return 1000000000 + clock_ms / 1000 + n->ahead;
 }
 
 
@@ -501,8 +567,8 @@ env_say(void *data, us_say_t level, const char *text)
 
 /* what was answered */
 
-static const char  *kind_words[] = { "add", "delete", "mark", "claim",
-                                     "look-up" };
+static const char  *kind_words[] = { "add", "add older=", "delete", "mark",
+                                     "claim", "look-up" };
 
 static const char  *status_words[] = {
     "new", "seen", "unseen", "full", "busy", "deleted", "unknown", "ok",
@@ -551,90 +617,124 @@ epoch_of(const us_store_t *s)
 
 
 static void
-answered(const request_t *r, uint64_t id)
+answered(const request_t *r, const item_t *it)
 {
-    url_t  *u;
+    url_t    *u;
+    given_t  *g;
 
-    assert_true(id < IDS);
-    u = &urls[r->key];
+    assert_true(it->id < IDS);
+    u = &urls[it->key];
+    g = &ids[it->id];
 
     /* one id, one URL */
 
-    if (ids[id].key) {
-        assert_int_equal(ids[id].key, r->key + 1);
+    if (g->key) {
+        assert_int_equal(g->key, it->key + 1);
 
     } else {
-        ids[id].key = r->key + 1;
-        ids[id].lsn = r->lsn;
+        g->key = it->key + 1;
+        g->lsn = r->lsn;
         mark(M_ADDED);
     }
 
-    if (u->id == id) {
+    g->fetched |= it->status == US_NEW || it->status == US_DUE;
+
+    /* new to one request, and each time that one is sent */
+
+    if (it->status == US_NEW) {
+        assert_true(!g->new || (r->token && g->token == r->token));
+
+        if (g->new) {
+            mark(M_NEW_AGAIN);
+        }
+
+        g->new = 1;
+        g->token = r->token;
+        recent[nrecent++ % RECENT] = it->key;
+
+    } else if (it->status == US_SEEN && r->kind != LOOK) {
+        assert_false(g->new && g->token && g->token == r->token);
+    }
+
+    /* due once in a period */
+
+    if ((it->status == US_DUE || it->status == US_NEW) && !it->again
+        && it->claims == g->claims)
+    {
+        assert_false(it->status == US_DUE && it->at < g->due + OLDER * UNIT
+                     && g->due < it->at + OLDER * UNIT);
+        g->due = it->at > g->due ? it->at : g->due;
+
+        if (it->status == US_DUE) {
+            mark(M_DUE);
+        }
+    }
+
+    if (u->id == it->id) {
         return;
     }
 
     /* one URL, one id; a standby may not know of a delete yet */
 
-    assert_true(u->id == US_STORE_NO_ID || deletable(r->key));
+    assert_true(u->id == US_STORE_NO_ID || deletable(it->key));
 
-    u->id = id;
+    u->id = it->id;
     u->marked = 0;
     u->claimed = 0;
 }
 
 
-/* its reply is sent */
-
 static void
-reply(request_t *r)
+reply_item(const request_t *r, const item_t *it)
 {
-    url_t  *u;
+    url_t    *u;
+    given_t  *g;
 
-    r->stage = FREE;
-    u = &urls[r->key];
+    u = &urls[it->key];
 
-    say("is answered, %s of url %u: %s id %lld, lsn %llu, epoch %llu",
-        kind_words[r->kind], r->key, status_words[r->status],
-        (long long) r->id, (unsigned long long) r->lsn,
-        (unsigned long long) r->epoch);
+    say("  %s url %u: %s%s id %lld", kind_words[r->kind], it->key,
+        status_words[it->status], it->again ? " again," : "",
+        (long long) it->id);
 
-    if (r->epoch != epoch) {
-        return;
-    }
-
-    switch (r->status) {
+    switch (it->status) {
 
     case US_NEW:
-        assert_true(r->kind == ADD);
+    case US_DUE:
+        assert_true(r->kind == ADD || r->kind == DUE);
 
         /* fall through */
 
     case US_SEEN:
-        answered(r, r->id);
-        assert_false(r->gone);
+        answered(r, it);
+        assert_false(it->gone);
         return;
 
     case US_UNSEEN:
-        assert_false(r->known);
+        assert_false(it->known);
         mark(M_DENIED);
+        return;
+
+    case US_FULL:
         return;
 
     default:
         break;
     }
 
-    if (u->id != r->id) {
+    if (u->id != it->id) {
         return;
     }
 
-    if (ids[r->id].lsn < r->lsn) {
-        ids[r->id].lsn = r->lsn;
+    g = &ids[it->id];
+
+    if (g->lsn < r->lsn) {
+        g->lsn = r->lsn;
     }
 
     switch (r->kind) {
 
     case DELETE:
-        ids[r->id].gone = 1;
+        g->gone = 1;
         break;
 
     case MARK:
@@ -642,11 +742,61 @@ reply(request_t *r)
         break;
 
     case CLAIM:
-        u->claimed = r->at > u->claimed ? r->at : u->claimed;
+        if (it->claims == g->claims) {
+            u->claimed = it->at;
+        }
+
         break;
 
     default:
         break;
+    }
+}
+
+
+/* the try of this token; NULL: its client has done with it */
+
+static try_t *
+try_of(uint32_t token)
+{
+    unsigned  i;
+
+    for (i = 0; token && i < TRIES; i++) {
+        if (tries[i].token == token) {
+            return &tries[i];
+        }
+    }
+
+    return NULL;
+}
+
+
+/* its reply is sent, and may be lost */
+
+static void
+reply(request_t *r)
+{
+    unsigned   i;
+    try_t     *t;
+
+    r->stage = FREE;
+
+    say("an answer, lsn %llu, epoch %llu, token %u",
+        (unsigned long long) r->lsn, (unsigned long long) r->epoch, r->token);
+
+    if (r->epoch != epoch) {
+        return;
+    }
+
+    for (i = 0; i < r->n; i++) {
+        reply_item(r, &r->items[i]);
+    }
+
+    t = try_of(r->token);
+
+    if (t && (quiet || chance(600))) {
+        t->token = t->answered || chance(700) ? 0 : t->token;
+        t->answered = 1;
     }
 }
 
@@ -657,10 +807,14 @@ static void
 park(worker_t *w, request_t *r)
 {
     int         denies;
+    unsigned    i;
     us_life_t  *l;
 
     l = &w->l;
-    denies = r->status == US_UNSEEN;
+
+    for (i = 0, denies = 0; i < r->n; i++) {
+        denies |= r->items[i].status == US_UNSEEN;
+    }
 
     if (r->stage == PARKED
         && (us_life_state(l) != US_LIFE_READY
@@ -714,21 +868,130 @@ stop(worker_t *w)
 }
 
 
-/* it has come so far that the store is changed, or looked into */
+/* adds what has come of a body, with the token of the request */
 
 static void
-request_run(worker_t *w, request_t *r)
+request_add(worker_t *w, request_t *r, unsigned n)
+{
+    char             url[BATCH][64];
+    item_t          *it;
+    unsigned         i;
+    uint64_t         lsn;
+    us_store_t      *s;
+    us_store_key_t   name;
+    us_store_item_t  items[BATCH];
+
+    s = w->l.store;
+    name.name = r->token;
+    name.until = UINT32_MAX;
+
+    for (i = 0; i < n; i++) {
+        items[i] = item_of(r->items[r->done + i].key, url[i]);
+    }
+
+    lsn = us_store_add_key(s, items, n, r->kind == DUE ? OLDER : 0,
+                           r->token ? &name : NULL);
+    r->lsn = lsn > r->lsn ? lsn : r->lsn;
+
+    for (i = 0; i < n && items[i].status != US_BUSY; i++) {
+        it = &r->items[r->done++];
+        it->status = items[i].status;
+        it->id = items[i].id;
+        it->again = items[i].again;
+
+        if (it->status == US_FENCED) {
+            break;
+        }
+
+        if (it->id < IDS) {
+            it->at = us_store_claimed(s, it->id);
+            it->claims = ids[it->id].claims;
+            it->gone = it->status == US_SEEN && ids[it->id].gone
+                       && us_life_whole(&w->l);
+        }
+    }
+}
+
+
+/* looks them up, and changes what is found */
+
+static void
+request_look(worker_t *w, request_t *r, unsigned n)
 {
     int               was;
     char              url[64];
-    url_t            *u;
+    item_t           *it;
+    uint64_t          lsn;
     us_life_t        *l;
-    us_store_key_t    name;
     us_store_item_t   item;
     us_store_claim_t  claim;
 
     l = &w->l;
-    u = &urls[r->key];
+
+    for ( /* void */ ; n; n--) {
+        it = &r->items[r->done++];
+        item = item_of(it->key, url);
+        us_store_seen(l->store, &item, 1);
+        lsn = us_store_published(l->store);
+        r->lsn = lsn > r->lsn ? lsn : r->lsn;
+        it->status = item.status;
+        it->id = item.id;
+
+        if (item.status != US_SEEN || item.id >= IDS) {
+            continue;
+        }
+
+        it->gone = ids[it->id].gone && us_life_whole(l);
+
+        if (r->kind == LOOK) {
+            continue;
+        }
+
+        it->status = US_OK;
+
+        switch (r->kind) {
+
+        case DELETE:
+            us_life_deleting(l);
+            r->lsn = 0;
+            it->status = us_store_delete(l->store, it->id, &was, &r->lsn);
+            us_life_deleted(l, r->lsn);
+            break;
+
+        case MARK:
+            it->status = mark_put(l->store, 0, it->id, 1, &r->lsn);
+            break;
+
+        default:
+
+            /* what was due may be so again, and what was claimed is not */
+
+            it->claims = ++ids[it->id].claims;
+            ids[it->id].due = 0;
+            urls[it->key].claimed = 0;
+            claim.id = it->id;
+            it->at = now_s(w->node) - UNIT;
+            r->lsn = us_store_claim(l->store, &claim, 1, it->at);
+            it->status = claim.status;
+        }
+
+        if (it->status == US_BUSY) {
+            r->done--;
+            return;
+        }
+    }
+}
+
+
+/* a piece of the body has come: the store is changed, or looked into */
+
+static void
+request_run(worker_t *w, request_t *r)
+{
+    unsigned    i, n;
+    us_life_t  *l;
+
+    l = &w->l;
 
     if (r->asks && us_life_overtaken(l, &r->view, 0)) {
         mark(M_REFUSED);
@@ -740,77 +1003,58 @@ request_run(worker_t *w, request_t *r)
         stop(w);
     }
 
-    if (!r->asks) {
+    if (!r->asks && r->done == 0) {
         us_life_view(l, &r->view);
     }
 
-    r->epoch = epoch_of(l->store);
-    r->known = u->id != US_STORE_NO_ID && !deletable(r->key);
-
-    item = item_of(r->key, url);
-    us_store_time(l->store, now_s());
-
-    if (r->kind == ADD) {
-        name.name = r->key + 1;
-        name.until = UINT32_MAX;
-        r->lsn = us_store_add_key(l->store, &item, 1, 0,
-                                  r->key % 2 ? &name : NULL);
-        r->status = item.again ? US_SEEN : item.status;
-        r->id = item.id;
-        item.status = r->status;
-
-    } else {
-        us_store_seen(l->store, &item, 1);
-        r->lsn = us_store_published(l->store);
-        r->status = item.status;
-        r->id = item.id;
+    if (r->done && r->epoch != epoch_of(l->store)) {
+        r->stage = FREE;
+        return;
     }
 
-    r->gone = item.status == US_SEEN && item.id < IDS && ids[item.id].gone
-              && us_life_whole(l);
+    if (r->done) {
+        mark(M_PIECES);
+    }
 
-    if (r->kind != ADD && r->kind != LOOK && item.status == US_SEEN) {
-        r->status = US_OK;
+    r->epoch = epoch_of(l->store);
+    n = r->n - r->done;
+    n = chance(600) ? n : 1 + any(n);
 
-        switch (r->kind) {
+    for (i = r->done; i < r->done + n; i++) {
+        r->items[i].known = urls[r->items[i].key].id != US_STORE_NO_ID
+                            && !deletable(r->items[i].key);
+    }
 
-        case DELETE:
-            us_life_deleting(l);
-            r->lsn = 0;
-            r->status = us_store_delete(l->store, r->id, &was, &r->lsn);
-            us_life_deleted(l, r->lsn);
-            break;
+    us_store_time(l->store, now_s(w->node));
+    i = r->done;
 
-        case MARK:
-            r->status = mark_put(l->store, 0, r->id, 1, &r->lsn);
-            break;
+    if (r->kind == ADD || r->kind == DUE) {
+        request_add(w, r, n);
+
+    } else {
+        request_look(w, r, n);
+    }
+
+    for ( /* void */ ; i < r->done; i++) {
+
+        switch (r->items[i].status) {
+
+        case US_FENCED:
+            mark(M_REFUSED);
+
+            /* fall through */
+
+        case US_UNKNOWN:
+        case US_DELETED:
+            r->stage = FREE;
+            return;
 
         default:
-            claim.id = r->id;
-            r->at = now_s() - 60;
-            r->lsn = us_store_claim(l->store, &claim, 1, now_s());
-            r->status = claim.status;
+            assert_true(r->items[i].status != US_DAMAGED);
         }
     }
 
-    switch (r->status) {
-
-    case US_BUSY:
-        break;
-
-    case US_FENCED:
-        mark(M_REFUSED);
-
-        /* fall through */
-
-    case US_FULL:
-    case US_UNKNOWN:
-    case US_DELETED:
-        r->stage = FREE;
-        break;
-
-    default:
-        assert_true(r->status != US_DAMAGED);
+    if (r->done == r->n) {
         r->stage = ADMITTED;
         park(w, r);
     }
@@ -912,10 +1156,137 @@ given_up(void)
     mark(M_GAVE_UP);
 
     for (i = 0; i < IDS; i++) {
+        ids[i].due = 0;
+
         if (ids[i].key && ids[i].lsn > gave_lost) {
             urls[ids[i].key - 1].id = US_STORE_NO_ID;
+            urls[ids[i].key - 1].claimed = 0;
+            urls[ids[i].key - 1].left = 1;
             memset(&ids[i], 0, sizeof(given_t));
         }
+    }
+}
+
+
+/*
+ * What a request of a client is: of one kind, URLs that differ.  Those of odd
+ * keys are added with a token.  All faults being over, clients only send again
+ * what they have no answer to.
+ */
+
+static int
+request_make(request_t *r, int reads)
+{
+    try_t     *t;
+    unsigned   i, j, kind;
+
+    memset(r, 0, sizeof(request_t));
+
+    t = &tries[any(TRIES)];
+
+    if (!reads && t->token && (quiet ? !t->answered : chance(300))) {
+        r->kind = t->kind;
+        r->token = t->token;
+        r->n = t->n;
+
+        for (i = 0; i < r->n; i++) {
+            r->items[i].key = t->keys[i];
+        }
+
+        return 1;
+    }
+
+    if (quiet) {
+        return 0;
+    }
+
+    kind = any(20);
+    r->kind = kind < 7 ? ADD : kind < 9 ? DUE : kind < 17 ? LOOK
+              : kind < 18 ? MARK : kind < 19 ? CLAIM : DELETE;
+    r->kind = reads ? LOOK : r->kind;
+    r->n = r->kind < DELETE || r->kind == LOOK ? 1 + any(BATCH) : 1;
+    r->items[0].key = any(KEYS);
+    r->items[0].key -= r->kind == DELETE ? r->items[0].key % 8 : 0;
+
+    /* what another client has just added */
+
+    if (r->kind == LOOK && chance(500)) {
+        r->items[0].key = recent[any(RECENT)];
+    }
+
+    for (i = 1; i < r->n; i++) {
+        r->items[i].key = (r->items[i - 1].key + 2 * (1 + any(20))) % KEYS;
+    }
+
+    for (i = 0; i < r->n; i++) {
+        for (j = 0; j < i; j++) {
+            if (r->items[i].key == r->items[j].key) {
+                return 0;
+            }
+        }
+    }
+
+    if (r->kind >= DELETE || r->items[0].key % 2 == 0) {
+        return 1;
+    }
+
+    for (i = 0; t->token && i < TRIES; i++) {
+        t = &tries[i];
+    }
+
+    if (t->token && chance(980)) {
+        return 0;
+    }
+
+    r->token = ++tokens;
+
+    /* nobody sends it again */
+
+    for (i = 0; t->token && i < r->n; i++) {
+        urls[r->items[i].key].left = 1;
+    }
+
+    if (t->token == 0) {
+        t->token = r->token;
+        t->kind = r->kind;
+        t->n = r->n;
+        t->answered = 0;
+        t->sent = 0;
+
+        for (i = 0; i < r->n; i++) {
+            t->keys[i] = r->items[i].key;
+        }
+    }
+
+    return 1;
+}
+
+
+static void
+request_begin(worker_t *w, request_t *r)
+{
+    int  changes;
+
+    if (!request_make(r, w->node->reads)) {
+        return;
+    }
+
+    changes = r->kind < CHANGES;
+
+    if (!us_life_admits(&w->l, changes ? US_WANTS_CHANGE : 0)) {
+        return;
+    }
+
+    if (try_of(r->token) && try_of(r->token)->sent++) {
+        mark(M_AGAIN);
+    }
+
+    r->asks = r->kind == LOOK || chance(500);
+    us_life_view(&w->l, &r->view);
+    r->stage = ADMITTED;
+
+    if (r->kind == LOOK || chance(800)) {
+        request_run(w, r);
     }
 }
 
@@ -925,7 +1296,7 @@ given_up(void)
 static void
 requests(worker_t *w)
 {
-    unsigned    i, kind;
+    unsigned    i;
     us_life_t  *l;
     request_t  *r;
 
@@ -954,26 +1325,8 @@ requests(worker_t *w)
                 request_run(w, r);
             }
 
-        } else if (!quiet && chance(250)) {
-            kind = any(20);
-            memset(r, 0, sizeof(request_t));
-            r->key = any(KEYS);
-            r->kind = kind < 9 ? ADD : kind < 17 ? LOOK : kind < 18 ? MARK
-                      : kind < 19 ? CLAIM : DELETE;
-            r->kind = w->node->reads ? LOOK : r->kind;
-            r->key -= r->kind == DELETE ? r->key % 8 : 0;
-
-            if (!us_life_admits(l, r->kind < CHANGES ? US_WANTS_CHANGE : 0)) {
-                continue;
-            }
-
-            r->asks = r->kind == LOOK || chance(500);
-            us_life_view(l, &r->view);
-            r->stage = ADMITTED;
-
-            if (r->kind == LOOK || chance(800)) {
-                request_run(w, r);
-            }
+        } else if (chance(quiet ? 60 : 250)) {
+            request_begin(w, r);
         }
     }
 
@@ -1070,6 +1423,7 @@ node_start(node_t *n)
     (void) snprintf(n->name, sizeof(n->name), "node%u", number);
 
     n->cut = 0;
+    n->ahead = 0;
     n->conf.ops = &log_ops;
     n->conf.conninfo = "";
     n->conf.node = n->name;
@@ -1155,20 +1509,32 @@ cut(node_t *n)
 static void
 servers(void)
 {
-    int  current, linked, third;
+    int  current, linked, third, alone;
 
     current = fake.current;
     linked = fake.linked;
     third = fake.third;
+    alone = fake.alone;
 
     fake_events(&fake);
 
+    /* with names that are empty, or a setting that it has not read so far */
+
+    if (fake_chance(&fake, 2)) {
+        fake_alone(&fake);
+    }
+
+    if (alone != fake.alone) {
+        mark(M_ALONE);
+    }
+
     if (current != fake.current || linked != fake.linked
-        || third != fake.third)
+        || third != fake.third || alone != fake.alone)
     {
-        say("server %d is in charge of the log, its standby is %s",
-            fake.current, fake.linked ? "the other one"
-                          : fake.third ? "a third one" : "away");
+        say("server %d is in charge of the log%s, its standby is %s",
+            fake.current, fake.alone ? ", commits without a standby" : "",
+            fake.linked ? "the other one" : fake.third ? "a third one"
+            : "away");
     }
 }
 
@@ -1193,6 +1559,13 @@ world(worker_t *w)
 
         if (chance(1)) {
             cut(other->node);
+        }
+
+        if (chance(1) && chance(300)) {
+            other->node->ahead = chance(500) ? any(3 * HOUR / 1000) : 0;
+            say("the clock of %s is %llu s ahead", other->node->name,
+                (unsigned long long) other->node->ahead);
+            mark(M_CLOCK);
         }
 
         if (!other->busy && other->until <= clock_ms && chance(2)) {
@@ -1359,6 +1732,10 @@ begin(uint64_t seed)
 
     memset(ids, 0, sizeof(ids));
     memset(urls, 0, sizeof(urls));
+    memset(tries, 0, sizeof(tries));
+    memset(recent, 0, sizeof(recent));
+    nrecent = 0;
+    tokens = 0;
 
     for (i = 0; i < KEYS; i++) {
         urls[i].id = US_STORE_NO_ID;
@@ -1472,6 +1849,75 @@ run(uint64_t seed, unsigned steps)
 }
 
 
+/*
+ * The operations that would make a store as it is: records, models, deletes,
+ * claims, keys, sets, erasures.  Its index goes its own way, as leaves divide
+ * by what has been in them.
+ */
+
+typedef struct {
+    size_t    len;
+    uint8_t   p[DUMP];
+} dump_t;
+
+
+static int
+dump_put(void *data, const uint8_t *p, size_t len)
+{
+    dump_t *d = data;
+
+    ssize_t  n;
+    us_op_t  op;
+
+    for ( /* void */ ; len; p += n, len -= n) {
+        n = us_op_parse(p, len, &op);
+        assert_true(n > 0 && (size_t) n <= len);
+
+        if (op.type == US_OP_EXPECT || op.type == US_OP_IMAGE
+            || op.type == US_OP_LEAVES || op.type == US_OP_CACHE)
+        {
+            continue;
+        }
+
+        assert_true((size_t) n <= DUMP - d->len);
+        memcpy(d->p + d->len, p, n);
+        d->len += n;
+    }
+
+    return 0;
+}
+
+
+static void
+dump_of(us_store_t *s, dump_t *d, uint64_t *lsn)
+{
+    d->len = 0;
+    us_store_time(s, 1000000000);
+    assert_int_equal(us_store_dump(s, dump_put, d, lsn), 0);
+}
+
+
+/* all nodes have the same, byte for byte */
+
+static void
+same(void)
+{
+    unsigned       i;
+    uint64_t       lsn, first;
+
+    static dump_t  a, b;
+
+    dump_of(nodes[0].workers[0].l.store, &a, &first);
+
+    for (i = 1; i < NODES; i++) {
+        dump_of(nodes[i].workers[0].l.store, &b, &lsn);
+        assert_int_equal(lsn, first);
+        assert_int_equal(b.len, a.len);
+        assert_memory_equal(b.p, a.p, a.len);
+    }
+}
+
+
 /* all nodes are well, and have what was answered */
 
 static void
@@ -1490,6 +1936,10 @@ check(void)
 
     primaries = 0;
     given_up();
+
+    for (i = 0; i < TRIES; i++) {
+        assert_true(tries[i].token == 0 || tries[i].answered);
+    }
 
     for (i = 0; i < NODES; i++) {
         l = &nodes[i].workers[0].l;
@@ -1521,14 +1971,13 @@ check(void)
                 assert_memory_equal(buf, url, len);
             }
 
-            /* what was new to a request with a key */
+            /* what was new to a request with a token */
 
-            if (id >= 64 && id < IDS && ids[id].key
+            if (id >= 64 && id < IDS && ids[id].new && ids[id].token
                 && us_keys_low(&a, &past, 0) <= id - 64)
             {
-                assert_int_equal(us_keys_has(&a, ids[id].key, US_KEYS_NEW, 0,
-                                             id, 0),
-                                 (ids[id].key - 1) % 2);
+                assert_int_equal(us_keys_has(&a, ids[id].token, US_KEYS_NEW, 0,
+                                             id, 0), 1);
                 mark(M_KEYS);
             }
         }
@@ -1536,6 +1985,13 @@ check(void)
         for (id = 0; id < KEYS; id++) {
             item = item_of((uint32_t) id, url);
             us_store_seen(l->store, &item, 1);
+
+            /* not only stored: a client has been sent to it */
+
+            if (id % 2 && item.status == US_SEEN && !urls[id].left) {
+                assert_true(ids[item.id].fetched);
+                mark(M_ANSWERED);
+            }
 
             if (urls[id].id == US_STORE_NO_ID) {
                 continue;
@@ -1546,8 +2002,8 @@ check(void)
                 assert_int_equal(item.id, urls[id].id);
                 assert_true(!urls[id].marked
                             || mark_has(l->store, 0, item.id));
-                assert_true(us_store_claimed(l->store, item.id)
-                            >= urls[id].claimed);
+                assert_true(us_store_claimed(l->store, item.id) + UNIT
+                            > urls[id].claimed);
 
             } else if (item.status == US_SEEN) {
                 assert_false(ids[item.id].gone);
@@ -1556,6 +2012,7 @@ check(void)
     }
 
     assert_int_equal(primaries, 1);
+    same();
 }
 
 
