@@ -1,12 +1,12 @@
 # Benchmarks.  Each says in its first line which URLs it reads, and prints what
 # it compares in a table.
 #
-#   make bench              memory and time beside Redis and others
+#   make bench              memory and time beside Redis, Valkey and others
 #   make bench-engine       the same: all lists, both orders
 #   make bench-http         requests and batches over HTTP
-#   make bench-stream       links of pages, most seen before, beside Redis
+#   make bench-stream       links of pages, most seen before, beside Redis and Valkey
 #   make bench-sets         memory and time of sets of each shape, 50 crawls
-#                           beside Redis, a start with 1,000 sets, and
+#                           beside those, a start with 1,000 sets, and
 #                           bench-stream, which has links that a set has
 #   make bench-durability   adds on disk, restart
 #   make bench-erase        how long requests wait while a tenth is erased
@@ -48,7 +48,7 @@ $(B)/generate: bench/generate.c | $(B)/.deps-build
 
 generate: $(B)/generate   ## the generator of URLs: build/generate -n N -s SEED
 
-bench: $(B)/.deps-bench core $(B)/bench/engine $(B)/generate $(B)/bench/structures  ## memory and time beside Redis and others
+bench: $(B)/.deps-bench core $(B)/bench/engine $(B)/generate $(B)/bench/structures  ## memory and time beside Redis, Valkey and others
 	@FILE='$(FILE)' LIMIT='$(LIMIT)' SHUFFLE='$(SHUFFLE)' \
 	    bench/peers/run.pl
 
@@ -58,10 +58,10 @@ bench-engine: $(B)/.deps-bench core $(B)/bench/engine $(B)/bench/structures $(B)
 bench-http: $(B)/.deps-bench build $(B)/generate    ## requests and batches over HTTP, by wrk
 	@bench/http/run.pl
 
-bench-stream: $(B)/.deps-bench build $(B)/generate  ## links of pages, most seen before, beside Redis
+bench-stream: $(B)/.deps-bench build $(B)/generate  ## links of pages, most seen before, beside Redis and Valkey
 	@LISTS='$(LISTS)' bench/stream/run.pl
 
-bench-sets: $(B)/bench/sets bench-stream ## sets of each shape, 50 crawls beside Redis, a start with 1,000 (IDS=N, START=N)
+bench-sets: $(B)/bench/sets bench-stream ## sets of each shape, 50 crawls beside them, a start with 1,000 (IDS=N, START=N)
 	@bench/sets/run.pl
 
 bench-cluster: $(B)/.deps-bench $(B)/.deps-pg build $(B)/generate ## routers, the replicated log, failover

@@ -29,7 +29,8 @@ PKG_clients  := python3-minimal python3-aiohttp python3-scrapy mypy \
 PKG_languages := mono-mcs mono-runtime libmono-system-net-http4.0-cil \
                  $(if $(shell command -v rustc),,rustc)
 PKG_bench    := g++ wrk redis-tools libjudy-dev libmarisa-dev libhat-trie-dev \
-                liburiparser-dev libcurl4-openssl-dev gnuplot-nox
+                liburiparser-dev libcurl4-openssl-dev gnuplot-nox \
+                $(if $(TRIXIE),valkey-tools)
 PKG_corpora  := git libhtml-parser-perl
 PKG_model    := spin
 PKG_deb      := $(PKG_build) build-essential debhelper dpkg-dev libpq-dev \

@@ -97,6 +97,75 @@ END
 }
 
 
+# a directory with a server that answers as Redis does, and keeps nothing
+
+sub fake_peer
+{
+    my ($called) = @_;
+    my $dir = tempdir(CLEANUP => 1);
+
+    UrlStore::Test::spew("$dir/$called", "#!$^X\n" . <<'END');
+use strict;
+use warnings;
+use IO::Select;
+use IO::Socket::UNIX;
+
+my %option = @ARGV % 2 ? () : @ARGV;
+
+die 'a port' if ($option{'--port'} // 0) ne '0';
+print "A server v=9.8.7 sha=0\n" and exit if "@ARGV" eq '--version';
+
+unlink $option{'--unixsocket'};
+
+my $listen = IO::Socket::UNIX->new(Local => $option{'--unixsocket'},
+    Listen => 1) or die $!;
+
+while (my $client = $listen->accept) {
+    my $select = IO::Select->new($client);
+    my ($in, $out) = ('', '');
+
+    # a client sends more while it is being answered
+
+    $client->blocking(0);
+
+    while (my ($can) = IO::Select->select($select,
+        $out eq '' ? undef : $select))
+    {
+        if (@$can) {
+            sysread $client, $in, 65536, length $in or last;
+            $out .= answers(\$in);
+        }
+
+        substr $out, 0, syswrite($client, $out) // 0, '';
+    }
+}
+
+# to all whole commands, which are removed
+
+sub answers
+{
+    my ($in) = @_;
+    my $out = '';
+
+    while (my ($n) = $$in =~ /\A\*(\d+)/) {
+        $$in =~ s/\A\*$n\r\n((?:\$\d+\r\n[^\r]*\r\n){$n})// or last;
+        my ($command) = $1 =~ /([A-Z]+)/;
+
+        $n -= 2;
+        $out .= $command eq 'INFO' ? "\$16\r\nused_memory:1234\r\n"
+            : $command eq 'SMISMEMBER' ? "*$n\r\n" . ":1\r\n" x $n
+            : ":$n\r\n";
+    }
+
+    return $out;
+}
+END
+    chmod 0755, "$dir/$called";
+
+    return $dir;
+}
+
+
 my $urls = tempdir(CLEANUP => 1) . '/urls';
 
 # US_FULL=1 takes a list with many repetitions, too
@@ -154,7 +223,14 @@ like($out, qr/^a drop of \d+ members: .* \d+ bytes left$/m, 'a drop');
 $out = target('durability', 'LINES=0', 'RESTART=100000', 'ROUNDS=1');
 like($out, qr/^just before a snapshot, killed +\d/m, 'restarts');
 
-$out = target('peers', 'LIMIT=500');
+$out = target('peers', 'LIMIT=500',
+    "PATH=@{[ fake_peer('valkey-server') ]}:$ENV{PATH}");
 like($out, qr/^urlstore +yes +yes +yes +\d/m, 'a row');
+like($out, qr/^Valkey SADD +yes +no +yes( +\d\S*){4}$/m, 'one of a server');
+like($out, qr/^Redis.*; Valkey 9\.8\.7$/m, 'its version');
+
+$out = `PATH=/none $^X -It/lib -MUrlStore::Peer -e 'print about_peers()'`;
+is($out, 'Redis: not installed here; Valkey: not installed here',
+    'servers that are missing');
 
 done_testing();

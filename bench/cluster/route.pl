@@ -23,7 +23,7 @@ use File::Temp qw(tempdir);
 use List::Util qw(sum);
 use Time::HiRes qw(time);
 
-use UrlStore::Redis qw(cpu_of cpu_since);
+use UrlStore::Cpu;
 use UrlStore::Test;
 
 my $lines = $ENV{LINES} || 200_000;

@@ -1,6 +1,6 @@
 #!/usr/bin/perl
 
-# What durability costs, beside Redis.
+# What durability costs, beside Redis and Valkey.
 #
 #     make bench-durability      [LINES=1000000] [ROUNDS=3] [RESTART=10000000]
 #
@@ -8,8 +8,9 @@
 #
 #   1. POST /add of all-new URLs in batches of 1,000 over 8 connections to 2
 #      workers: without path=, sync=off, sync=1s, sync=always; and the same
-#      URLs to Redis (SADD of 1,000 members, 8 connections): no AOF, everysec,
-#      always.  Each round runs every case once; the table shows medians.
+#      URLs to those servers (SADD of 1,000 members, 8 connections): no AOF,
+#      everysec, always.  Each round runs every case once; the table shows
+#      medians.
 #   2. a restart with about RESTART URLs, from exec to the first answer of
 #      /seen: from a snapshot alone, and just before the next one is due, after
 #      a kill and after a clean stop; medians of ROUNDS.  Then URLs are added
@@ -27,12 +28,12 @@ use lib "$FindBin::Bin/../../t/lib";
 
 use File::Temp qw(tempdir);
 use IO::Socket::INET;
-use IO::Socket::UNIX;
 use POSIX ();
 use Time::HiRes qw(sleep time);
 
 use UrlStore::Client;
-use UrlStore::Redis qw(cpu_of cpu_since);
+use UrlStore::Cpu;
+use UrlStore::Peer;
 use UrlStore::Test;
 
 my $lines = $ENV{LINES} // 1_000_000;
@@ -166,35 +167,34 @@ sub nginx_case
 }
 
 
-sub redis_case
+sub peer_case
 {
-    my ($data, @options) = @_;
+    my ($peer, $data, @options) = @_;
 
     my $dir = tempdir(CLEANUP => 1);
-    my $redis = UrlStore::Redis->start($dir, @options) or return;
-    my $cpu = cpu_of($redis->pid);
+    my $server = $peer->start($dir, @options);
+    my $cpu = cpu_of($server->pid);
 
     my ($s, $client) = race($data, sub {
         my ($d) = @_;
         my @wires = map {
             my @urls = @$_;
             chomp @urls;
-            UrlStore::Redis::wire('SADD', 'urls', @urls);
+            UrlStore::Peer::wire('SADD', 'urls', @urls);
         } @$d;
-        my $sock = IO::Socket::UNIX->new(Peer => "$dir/redis.sock");
-        my $c = bless { sock => $sock, buf => '', sent => 0 },
-            'UrlStore::Redis';
+
+        $server->connect or die $peer->name . ": $!";
 
         return sub {
             for my $wire (@wires) {
-                $c->send_wire($wire);
-                $c->reply;
+                $server->send_wire($wire);
+                $server->reply;
             }
         };
     });
 
-    $cpu = cpu_since($cpu, $redis->pid);
-    $redis->stop;
+    $cpu = cpu_since($cpu, $server->pid);
+    $server->stop;
 
     return { seconds => $s, cpu => $cpu, client => $client };
 }
@@ -208,12 +208,16 @@ my @cases = (
         @_) } ],
     [ 'urlstore, sync=always',
         sub { nginx_case('path=%%DIR%%/data sync=always', @_) } ],
-    [ 'Redis, no AOF', sub { redis_case(@_) } ],
-    [ 'Redis, AOF everysec', sub { redis_case(@_, '--appendonly', 'yes',
-        '--appendfsync', 'everysec') } ],
-    [ 'Redis, AOF always', sub { redis_case(@_, '--appendonly', 'yes',
-        '--appendfsync', 'always') } ],
 );
+
+for my $peer (peers()) {
+    my $name = $peer->name;
+
+    push @cases, [ "$name, no AOF", sub { peer_case($peer, @_) } ],
+        map { my $when = $_; [ "$name, AOF $when", sub { peer_case($peer, @_,
+            '--appendonly', 'yes', '--appendfsync', $when) } ] }
+        qw(everysec always);
+}
 
 my %runs;
 
@@ -223,7 +227,7 @@ for my $round (1 .. (@cases ? $rounds : 0)) {
     my $data = batches($round);
 
     for my $case (@cases) {
-        my $r = $case->[1]->($data) or next;
+        my $r = $case->[1]->($data);
         push @{ $runs{$case->[0]} }, $r;
         printf STDERR "%d: %-24s %6.2f s\n", $round, $case->[0],
             $r->{seconds};
@@ -231,14 +235,14 @@ for my $round (1 .. (@cases ? $rounds : 0)) {
 }
 
 if (@cases) {
-    printf "\n%d new URLs, batches of 1,000, %d connections, medians of %d\n\n",
-        $lines, $connections, $rounds;
+    printf "\n%s\n\n%d new URLs, batches of 1,000, %d connections, medians of"
+        . " %d\n\n", about_peers(), $lines, $connections, $rounds;
     printf "%-24s %9s %12s %10s %10s\n", '', 'URLs/s', 'URLs/CPU s', 'client',
         'disk B/URL';
 }
 
 for my $case (@cases) {
-    my $r = $runs{$case->[0]} or next;
+    my $r = $runs{$case->[0]};
 
     my %m = map {
         my $k = $_;

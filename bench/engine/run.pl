@@ -1,8 +1,8 @@
 #!/usr/bin/perl
 
-# All corpora, in file order and shuffled, beside the structures that Debian
-# ships, Redis and the founding paper's: bytes per URL in one table, then the
-# times.  The rows of one corpus come from bench/peers.
+# All corpora, in file order and shuffled, beside Redis, Valkey, the structures
+# that Debian ships and the founding paper's: bytes per URL in one table, then
+# the times.  The rows of one corpus come from bench/peers.
 #
 #     make bench-engine        LIMIT=N: at most N lines of each (all)
 

@@ -1,6 +1,6 @@
 #!/usr/bin/perl
 
-# What the HTTP side costs and what it brings, beside Redis.
+# What the HTTP side costs and what it brings, beside Redis and Valkey.
 #
 #     make bench-http            [LINES=2300000] [SECONDS=5] [ROUNDS=3]
 #
@@ -14,7 +14,7 @@
 #      10 % new, by 1 and 2 workers; "known" are 100 batches again and again,
 #      which the hot tables of the workers hold, "any known" more URLs at
 #      random than a hot table of 16 MB has
-#   3. the same members to Redis: SMISMEMBER, SADD
+#   3. the same members to those servers: SMISMEMBER, SADD
 #   4. the time of a batch at half of the load that one worker bears
 #
 # Figures for each CPU second of the serving processes do not depend on what
@@ -31,7 +31,8 @@ use IO::Select;
 use IO::Socket::INET;
 use Time::HiRes qw(sleep time);
 
-use UrlStore::Redis qw(cpu_of cpu_since);
+use UrlStore::Cpu;
+use UrlStore::Peer;
 use UrlStore::Test;
 
 my $lines = $ENV{LINES} || 2_300_000;
@@ -198,35 +199,36 @@ for my $workers (1, 2) {
 print "\nbatches of 1,000, 8 connections;\n";
 printf "known: %d batches, any known: %d\n\n", scalar @{ $bodies{known} },
     scalar @{ $bodies{any} };
-printf "%-22s %8s %12s %20s %8s\n", '', 'workers', 'M URLs/s',
-    'M URLs/CPU second', 'Redis';
+printf "%-22s %8s %12s %20s" . ' %8s' x peers() . "\n", '', 'workers',
+    'M URLs/s', 'M URLs/CPU second', map { $_->name } peers();
 
-my $redis = redis();
+my %members = map { ($_->name => members($_)) } peers();
 
 for my $workers (1, 2) {
     for my $case (@batch) {
         my ($name) = @$case;
         my $all = $batch{$workers}{$name};
         my $per_cpu = median(map { 1000 / $_->{cpu} } @$all);
-        my $peer = $redis->{$name};
 
-        printf "%-22s %8d %12.2f %20.2f %7s\n", $name, $workers,
-            median(map { $_->{rate} * 1000 / 1e6 } @$all), $per_cpu,
-            $peer ? sprintf('%.1fx', $per_cpu / $peer->{per_cpu}) : '-';
+        printf "%-22s %8d %12.2f %20.2f" . ' %8s' x peers() . "\n", $name,
+            $workers, median(map { $_->{rate} * 1000 / 1e6 } @$all), $per_cpu,
+            map { $_ ? sprintf('%.1fx', $per_cpu / $_->{per_cpu}) : '-' }
+            map { $members{$_->name}{$name} } peers();
     }
 }
 
-if ($redis) {
+for my $peer (map { $_->name } peers()) {
     for my $case (@batch) {
-        my $peer = $redis->{ $case->[0] } or next;
+        my $r = $members{$peer}{ $case->[0] } or next;
 
-        printf "%-22s %8s %12.2f %20.2f\n", "Redis $peer->{name}", 1,
-            $peer->{rate}, $peer->{per_cpu};
+        printf "%-28s %2s %12.2f %20.2f\n", "$peer $r->{command}", 1,
+            $r->{rate}, $r->{per_cpu};
     }
-
-    print "\nRedis answers no ids: SMISMEMBER beside /seen, SADD beside"
-        . " /add,\n1,000 members a command, of the same canonical URLs.\n";
 }
+
+print "\n", about_peers(), "\nThey answer no ids: SMISMEMBER beside /seen,"
+    . " SADD beside /add,\n1,000 members a command, of the same canonical"
+    . " URLs.\n";
 
 half_load();
 
@@ -386,12 +388,13 @@ LUA
 }
 
 
-# --- Redis --------------------------------------------------------------
+# --- Redis and Valkey ---------------------------------------------------
 
 
-sub redis
+sub members
 {
-    my $redis = UrlStore::Redis->start($dir) or return;
+    my ($peer) = @_;
+    my $server = $peer->start($dir);
 
     # the same store: what nginx has
 
@@ -400,10 +403,10 @@ sub redis
         my @urls = map { (split /\t/, $_, 2)[1] // () } split /\n/, $r->{body};
 
         last if !@urls;
-        $redis->pipeline(8, 'SADD', 'u', @urls);
+        $server->pipeline(8, 'SADD', 'u', @urls);
     }
 
-    $redis->drain;
+    $server->drain;
 
     my %out;
 
@@ -414,33 +417,33 @@ sub redis
                   [ '/add any known', 'SADD', 'any' ])
     {
         my ($name, $cmd, $kind) = @$case;
-        my @wire = map { UrlStore::Redis::wire($cmd, 'u', split /\n/, $_) }
+        my @wire = map { UrlStore::Peer::wire($cmd, 'u', split /\n/, $_) }
             @{ $bodies{$kind} };
         my (@rate, @per_cpu);
 
         for my $round (1 .. $rounds) {
-            my ($n, $begin, $cpu) = (0, time, cpu_of($redis->pid));
+            my ($n, $begin, $cpu) = (0, time, cpu_of($server->pid));
 
             # two in flight, so that it never waits for us
 
-            $redis->send_wire($wire[0]);
+            $server->send_wire($wire[0]);
 
             while (time - $begin < $seconds / 2) {
-                $redis->send_wire($wire[++$n % @wire]);
-                $redis->reply;
+                $server->send_wire($wire[++$n % @wire]);
+                $server->reply;
             }
 
-            $redis->drain;
+            $server->drain;
             push @rate, ($n + 1) / (time - $begin) * 1000 / 1e6;
-            push @per_cpu, ($n + 1) / cpu_since($cpu, $redis->pid) * 1000
+            push @per_cpu, ($n + 1) / cpu_since($cpu, $server->pid) * 1000
                 / 1e6;
         }
 
-        $out{$name} = { name => "$cmd $kind", rate => median(@rate),
+        $out{$name} = { command => "$cmd $kind", rate => median(@rate),
             per_cpu => median(@per_cpu) };
     }
 
-    $redis->stop;
+    $server->stop;
 
     return \%out;
 }

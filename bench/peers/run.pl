@@ -1,7 +1,7 @@
 #!/usr/bin/perl
 
-# One table: what the same URLs take here, in Redis and in the structures that
-# Debian ships.
+# One table: what the same URLs take here, in Redis and Valkey, and in the
+# structures that Debian ships.
 #
 #     make bench                 [LIMIT=N] [FILE=X.txt.xz] [SHUFFLE=SEED]
 #
@@ -9,7 +9,7 @@
 # that, generated ones too.
 #
 # URLs are canonical and all different, in the order of their corpus, or
-# shuffled.  Times are nanoseconds a URL of one thread; for Redis, of its CPU
+# shuffled.  Times are nanoseconds a URL of one thread; for a server, of its CPU
 # time, so that its client does not count.  It gets commands of 1,000 members,
 # pipelined, over a Unix socket, and its own memory figure counts.
 
@@ -23,7 +23,8 @@ use File::Temp qw(tempdir);
 use JSON::PP ();
 
 use UrlStore::Corpora;
-use UrlStore::Redis qw(cpu_of);
+use UrlStore::Cpu;
+use UrlStore::Peer;
 
 my $top = "$FindBin::Bin/../..";
 my $limit = $ENV{LIMIT} || 0;
@@ -46,9 +47,10 @@ if ($ENV{FILE}) {
     compare('generated', generator($more)) if $more;
 }
 
-print "back: id -> URL too.  grows: takes new URLs at any time.\n"
-    . "B/URL: all memory in use for the data; Redis: used_memory.\n"
-    . "ns: one thread; Redis: CPU time of the server.\n";
+print about_peers(), "\n"
+    . "back: id -> URL too.  grows: takes new URLs at any time.\n"
+    . "B/URL: all memory in use for the data; servers: used_memory.\n"
+    . "ns: one thread; servers: their CPU time.\n";
 
 
 # a shell command that prints the lines of a file
@@ -100,9 +102,13 @@ sub compare
 
     row('plain text', 'yes', '-', '-', $bytes + 1);
     urlstore();
-    redis_set();
-    redis_hashes();
-    redis_buckets();
+
+    for my $peer (peers()) {
+        set($peer);
+        hashes($peer);
+        buckets($peer);
+    }
+
     structures();
     print "\n";
 }
@@ -156,53 +162,58 @@ sub urlstore
 
 # a set: known or not, no ids
 
-sub redis_set
+sub set
 {
-    measure('Redis SADD', 'no',
+    my ($peer) = @_;
+
+    measure($peer, 'SADD', 'no',
         sub {
-            my ($redis, $from, $urls) = @_;
-            $redis->pipeline(8, 'SADD', 'u', @$urls);
+            my ($server, $from, $urls) = @_;
+            $server->pipeline(8, 'SADD', 'u', @$urls);
         },
         sub {
-            my ($redis, $urls) = @_;
-            $redis->pipeline(8, 'SMISMEMBER', 'u', @$urls);
+            my ($server, $urls) = @_;
+            $server->pipeline(8, 'SMISMEMBER', 'u', @$urls);
         });
 }
 
 
 # two hashes: URL -> id and id -> URL
 
-sub redis_hashes
+sub hashes
 {
-    measure('Redis HSET, two hashes', 'yes',
+    my ($peer) = @_;
+
+    measure($peer, 'HSET, two hashes', 'yes',
         sub {
-            my ($redis, $from, $urls) = @_;
+            my ($server, $from, $urls) = @_;
             my $id = $from;
 
-            $redis->pipeline(8, 'HSET', 'u', map { ($_, $id++) } @$urls);
+            $server->pipeline(8, 'HSET', 'u', map { ($_, $id++) } @$urls);
             $id = $from;
-            $redis->pipeline(8, 'HSET', 'i', map { ($id++, $_) } @$urls);
+            $server->pipeline(8, 'HSET', 'i', map { ($id++, $_) } @$urls);
         });
 }
 
 
-# the same in many small hashes, which Redis keeps as lists: the trick that
-# its users know for saving memory
+# the same in many small hashes, which a server keeps as lists: the trick
+# that users of Redis know for saving memory
 
-sub redis_buckets
+sub buckets
 {
+    my ($peer) = @_;
     my $buckets = int(@urls / 64) + 1;
 
-    measure('Redis HSET, small hashes', 'yes',
+    measure($peer, 'HSET, small hashes', 'yes',
         sub {
-            my ($redis, $from, $urls) = @_;
+            my ($server, $from, $urls) = @_;
             my $id = $from;
 
             for my $url (@$urls) {
                 my $b = hash($url) % $buckets;
 
-                $redis->pipeline(2000, 'HSET', "u$b", $url, $id);
-                $redis->pipeline(2000, 'HSET', 'i' . int($id / 64), $id, $url);
+                $server->pipeline(2000, 'HSET', "u$b", $url, $id);
+                $server->pipeline(2000, 'HSET', 'i' . int($id / 64), $id, $url);
                 $id++;
             }
         }, undef, '--hash-max-listpack-entries', 512,
@@ -225,37 +236,34 @@ sub hash
 
 sub measure
 {
-    my ($name, $back, $add, $look, @options) = @_;
+    my ($peer, $what, $back, $add, $look, @options) = @_;
 
-    my $redis = UrlStore::Redis->start($dir, @options);
+    my $server = $peer->start($dir, @options);
+    my ($empty) = $server->memory;
+    my $start = cpu_of($server->pid);
 
-    return row("$name: no redis-server", '-', '-', '-') if !$redis;
+    portions(sub { $add->($server, @_) });
+    $server->drain;
 
-    my ($empty) = $redis->memory;
-    my $start = cpu_of($redis->pid);
-
-    portions(sub { $add->($redis, @_) });
-    $redis->drain;
-
-    my $insert = (cpu_of($redis->pid) - $start) / @urls * 1e9;
-    my ($used) = $redis->memory;
+    my $insert = (cpu_of($server->pid) - $start) / @urls * 1e9;
+    my ($used) = $server->memory;
     my ($hit, $miss);
 
     if ($look) {
-        $start = cpu_of($redis->pid);
-        portions(sub { $look->($redis, $_[1]) });
-        $redis->drain;
-        $hit = (cpu_of($redis->pid) - $start) / @urls * 1e9;
+        $start = cpu_of($server->pid);
+        portions(sub { $look->($server, $_[1]) });
+        $server->drain;
+        $hit = (cpu_of($server->pid) - $start) / @urls * 1e9;
 
-        $start = cpu_of($redis->pid);
-        portions(sub { $look->($redis, [ map { "$_~\x7f" } @{ $_[1] } ]) });
-        $redis->drain;
-        $miss = (cpu_of($redis->pid) - $start) / @urls * 1e9;
+        $start = cpu_of($server->pid);
+        portions(sub { $look->($server, [ map { "$_~\x7f" } @{ $_[1] } ]) });
+        $server->drain;
+        $miss = (cpu_of($server->pid) - $start) / @urls * 1e9;
     }
 
-    row($name, 'yes', $back, 'yes', ($used - $empty) / @urls, $insert, $hit,
-        $miss);
-    $redis->stop;
+    row($peer->name . " $what", 'yes', $back, 'yes',
+        ($used - $empty) / @urls, $insert, $hit, $miss);
+    $server->stop;
 }
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/perl
 
-# Sets over HTTP, beside Redis, and beside a start without them.
+# Sets over HTTP, beside Redis and Valkey, and beside a start without them.
 #
 #     make bench-sets            [IDS=100000000] [START=10000000]
 #                                [MEMBERS=1000000] [ROUNDS=5]
@@ -9,7 +9,7 @@
 #
 #   1. 50 crawls of IDS / 100 URLs each over five times as many different ones,
 #      which are in the store before: POST /add?set=NAME, in batches of 1,000,
-#      and SADD of 1,000 members to a set of Redis for each crawl.  A crawl's
+#      and SADD of 1,000 members to a set of theirs for each crawl.  A crawl's
 #      URLs are drawn at random: the worst case here, as those of a crawl that
 #      follows links lie together.  For a million each Redis takes 6 GB.
 #   2. a start of a service with START URLs, without sets and with 1,000 of
@@ -31,7 +31,8 @@ use List::Util qw(shuffle);
 use Time::HiRes qw(time);
 
 use UrlStore::Corpora;
-use UrlStore::Redis qw(cpu_of cpu_since);
+use UrlStore::Cpu;
+use UrlStore::Peer;
 use UrlStore::Test;
 
 use constant CRAWLS => 50;
@@ -116,10 +117,11 @@ sub crawls
         'of the sets', 'B a member', 'us a link';
 
     my $ours = crawls_here(\@urls, \@order, $n);
-    my $redis = crawls_redis(\@urls, \@order, $n);
+    my %theirs = map { ($_->name => crawls_peer($_, \@urls, \@order, $n)) }
+        peers();
 
-    printf "%s\n", $redis ? sprintf('1/%.1f of SADD', $redis / $ours)
-        : 'no redis-server: its line is missing';
+    print about_peers(), "\n";
+    printf "1/%.1f of %s's\n", $theirs{$_} / $ours, $_ for sort keys %theirs;
 }
 
 
@@ -177,31 +179,32 @@ sub crawls_here
 }
 
 
-sub crawls_redis
+sub crawls_peer
 {
-    my ($urls, $order, $n) = @_;
+    my ($peer, $urls, $order, $n) = @_;
     my $dir = tempdir(CLEANUP => 1);
-    my $redis = UrlStore::Redis->start($dir) or return;
-    my $cpu = cpu_of($redis->pid);
-    my ($before) = $redis->memory;
+    my $server = $peer->start($dir);
+    my $cpu = cpu_of($server->pid);
+    my ($before) = $server->memory;
 
     for my $k (0 .. CRAWLS - 1) {
         each_batch($order, $k, $n, sub {
-            $redis->pipeline(2, 'SADD', "crawl-$k", @$urls[@_]);
+            $server->pipeline(2, 'SADD', "crawl-$k", @$urls[@_]);
         });
     }
 
-    $redis->drain;
-    $cpu = cpu_since($cpu, $redis->pid);
+    $server->drain;
+    $cpu = cpu_since($cpu, $server->pid);
 
-    my ($all) = $redis->memory;
+    my ($all) = $server->memory;
     my $members = 0;
 
-    $members += $redis->command('SCARD', "crawl-$_") for 0 .. CRAWLS - 1;
+    $members += $server->command('SCARD', "crawl-$_") for 0 .. CRAWLS - 1;
     die "$members members\n" if $members != CRAWLS * $n;
-    $redis->stop;
+    $server->stop;
 
-    return crawls_line('SADD', $n, $all - $before, $all - $before, $cpu);
+    return crawls_line($peer->name . ' SADD', $n, $all - $before,
+        $all - $before, $cpu);
 }
 
 

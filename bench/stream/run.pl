@@ -1,14 +1,15 @@
 #!/usr/bin/perl
 
-# Links of pages, as a crawler sends them: mostly seen before, beside Redis.
+# Links of pages, as a crawler sends them: mostly seen before, beside Redis and
+# Valkey.
 #
 #     make bench-stream          [LINES=200000] [ROUNDS=5] [LISTS='A B']
 #
 # The links of a list are sent page by page, in its order and with its
 # repetitions, in batches of 100 and of 1,000 lines to a private nginx with one
 # worker, each batch after the answer to the one before.  The same canonical
-# lines go to a private Redis as SADD, and their SHA-1 in hexadecimal, which is
-# what scrapy-redis keeps.
+# lines go to a private one of each as SADD, and their SHA-1 in hexadecimal,
+# which is what scrapy-redis keeps.
 #
 #     first       into an empty store, learning included
 #     again       the whole list once more: POST /add?brief=1
@@ -21,8 +22,8 @@
 #
 # Figures are microseconds a link, medians of ROUNDS passes (of three for the
 # first one), all cases in turn: of CPU time of the server, and between the
-# first request and the last answer (wall).  Redis normalizes nothing and
-# answers how many were new; this server answers an id for each.
+# first request and the last answer (wall).  Redis and Valkey normalize nothing
+# and answer how many were new; this server answers an id for each.
 
 use strict;
 use warnings;
@@ -36,7 +37,8 @@ use IO::Socket::INET;
 use Time::HiRes qw(sleep time);
 
 use UrlStore::Corpora;
-use UrlStore::Redis qw(cpu_of);
+use UrlStore::Cpu;
+use UrlStore::Peer;
 use UrlStore::Test;
 
 use constant FIRSTS => 3;
@@ -57,14 +59,14 @@ my @lists = (@real, 'generated');
 my $dir = tempdir(CLEANUP => 1);
 my $t = UrlStore::Test->new(workers => 1, log => 'warn', judge => 0)
     ->run(config());
-my $redis = UrlStore::Redis->start($dir);
+my @servers = map { $_->start($dir) } peers();
 my $nginx;
 my $socket;
 
 wait_until(30, sub { ($nginx) = $t->worker_pids; $nginx })
     or die "nginx has no worker\n";
 
-print "no redis-server: its columns are empty\n\n" if !$redis;
+print about_peers(), "\n\n";
 
 printf "%-30s %6s %8s %8s %6s\n", '', 'batch', 'links', 'URLs', 'new';
 
@@ -81,13 +83,16 @@ for my $n (0 .. $#lists) {
 my @heads = ('first', 'again', 'full', 'older', 'set', 'relative',
     'SADD first', 'again', 'SHA-1 first', 'again');
 
-print "\nserver CPU, us a link; in brackets: times Redis SADD of the lines\n\n";
-table(\@heads, @cpu);
+for my $name (@servers ? map { $_->name } @servers : '') {
+    print "\nserver CPU, us a link",
+        $name && "; in brackets: times SADD of the lines, $name", "\n\n";
+    table(\@heads, $name, @cpu);
 
-print "\nwall time, us a link\n\n";
-table(\@heads, @wall);
+    print "\nwall time, us a link", $name && ", $name", "\n\n";
+    table(\@heads, $name, @wall);
+}
 
-$redis->stop if $redis;
+$_->stop for @servers;
 $t->stop;
 
 
@@ -229,9 +234,12 @@ sub measure
 
         $keep->('first', run(requests($links, $batch, $path), 1));
 
-        for my $kind ($redis ? sort keys %set : ()) {
-            $redis->command('DEL', $kind);
-            $keep->("$kind first", sadd($set{$kind}, 1));
+        for my $server (@servers) {
+            for my $kind (sort keys %set) {
+                $server->command('DEL', $kind);
+                $keep->($server->name . " $kind first",
+                    sadd($server, $set{$kind}));
+            }
         }
     }
 
@@ -248,7 +256,11 @@ sub measure
 
     for (1 .. $rounds) {
         $keep->($_, run($ours{$_}, 0)) for sort keys %ours;
-        $keep->($_, sadd($set{$_}, 0)) for $redis ? sort keys %set : ();
+
+        for my $server (@servers) {
+            $keep->($server->name . " $_", sadd($server, $set{$_}))
+                for sort keys %set;
+        }
     }
 
     my $urls = $t->get("/${zone}_1/stats")->json->{urls};
@@ -256,12 +268,9 @@ sub measure
     printf "%-30s %6d %8d %8d %5.1f%%\n", $name, $batch, $n, $urls,
         100 * $urls / $n;
 
-    my @cases = ('first', 'again', 'full', 'older', 'set', 'relative',
-        'lines first', 'lines',
-        'sha first', 'sha');
-
-    push @cpu, [ $name, $batch, map { median($cpu{$_}) } @cases ];
-    push @wall, [ $name, $batch, map { median($wall{$_}) } @cases ];
+    push @cpu, [ $name, $batch, map { ($_ => median($cpu{$_})) } keys %cpu ];
+    push @wall, [ $name, $batch,
+        map { ($_ => median($wall{$_})) } keys %wall ];
 }
 
 
@@ -269,7 +278,7 @@ sub commands
 {
     my ($members, $batch, $key) = @_;
 
-    return [ map { UrlStore::Redis::wire('SADD', $key, @$_) }
+    return [ map { UrlStore::Peer::wire('SADD', $key, @$_) }
         slices($members, $batch) ];
 }
 
@@ -310,16 +319,16 @@ sub run
 
 sub sadd
 {
-    my ($commands, $first) = @_;
-    my $before = main_thread($redis->pid);
+    my ($server, $commands) = @_;
+    my $before = main_thread($server->pid);
     my $start = time;
 
     for my $command (@$commands) {
-        $redis->send_wire($command);
-        $redis->reply;
+        $server->send_wire($command);
+        $server->reply;
     }
 
-    return (main_thread($redis->pid) - $before, time - $start);
+    return (main_thread($server->pid) - $before, time - $start);
 }
 
 
@@ -370,8 +379,6 @@ sub median
 {
     my ($all) = @_;
 
-    return if !$all;
-
     my @sorted = sort { $a <=> $b } @$all;
 
     return $sorted[$#sorted / 2];
@@ -380,22 +387,23 @@ sub median
 
 # --- what is printed ----------------------------------------------------
 
-# rows: list, batch, six of ours, four of Redis
+# rows: list, batch, medians by case; the columns of one server, or of none
 
 sub table
 {
-    my ($names, @rows) = @_;
+    my ($heads, $server, @rows) = @_;
+    my @theirs = $server ? map { "$server $_" } 'lines first', 'lines',
+        'sha first', 'sha' : ();
 
-    printf "%-30s %6s" . ' %13s' x 6 . ' %11s' x 4 . "\n", '', 'batch',
-        @$names;
+    printf "%-30s %6s" . ' %13s' x 6 . ' %11s' x @theirs . "\n", '', 'batch',
+        @$heads[0 .. 5 + @theirs];
 
     for my $row (@rows) {
-        my ($list, $batch, @us) = @$row;
-        my @redis = @us[6 .. 9];
+        my ($list, $batch, %us) = @$row;
 
-        printf "%-30s %6d" . ' %13s' x 6 . ' %11s' x 4 . "\n", $list, $batch,
-            (map { ratio($us[$_], $redis[$_ ? 1 : 0]) } 0 .. 5),
-            map { defined ? sprintf('%.3f', $_) : '-' } @redis;
+        printf "%-30s %6d" . ' %13s' x 6 . ' %11.3f' x @theirs . "\n", $list,
+            $batch, (map { ratio($us{$heads->[$_]},
+                @theirs && $us{$theirs[$_ ? 1 : 0]}) } 0 .. 5), @us{@theirs};
     }
 }
 
