@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -300,6 +301,15 @@ cleanup(void **state)
 }
 
 
+static void
+another(void **state)
+{
+    assert_int_equal(cleanup(state), 0);
+    strcpy(dir, "/tmp/us_embed.XXXXXX");
+    assert_non_null(mkdtemp(dir));
+}
+
+
 /*
  * Sessions each of which adds too little for a snapshot, and a program that
  * changes its own directory.
@@ -313,10 +323,8 @@ sessions(void **state)
     us_embed_t       *e;
     us_store_item_t   items[GROUP];
 
-    assert_int_equal(cleanup(state), 0);
+    another(state);
     assert_non_null(getcwd(there, sizeof(there)));
-    strcpy(dir, "/tmp/us_embed.XXXXXX");
-    assert_non_null(mkdtemp(dir));
     conf.snapshot = 0;
 
     for (n = 0; n < 14; n++) {
@@ -433,6 +441,107 @@ sets(void **state)
 }
 
 
+/* of new URLs and by ids, of now and of then */
+
+static void
+claims(void **state)
+{
+    uint64_t          before;
+    us_embed_t       *e;
+    us_store_item_t   item;
+    us_store_claim_t  ids[] = { { .id = 3 }, { .id = 2000 }, { .id = 5 } };
+
+    another(state);
+    conf.revisit = 60;
+    e = open_it();
+    conf.revisit = 0;
+    add(e, 0, 1000, 0);
+    assert_int_equal(us_embed_claim(e, ids, 3, 0), 0);
+    assert_int_equal(ids[0].status, US_OK);
+    assert_int_equal(ids[1].status, US_UNKNOWN);
+    assert_int_equal(ids[2].status, US_OK);
+    assert_int_equal(us_store_claimed(us_embed_store(e), 3), 0);
+
+    before = (uint64_t) time(NULL);
+    assert_int_equal(us_embed_claim(e, &ids[2], 1, before), 0);
+    memset(&item, 0, sizeof(us_store_item_t));
+    item.url = us_string("http://claims.example/");
+    assert_int_equal(us_embed_add_older(e, &item, 1, 1), 0);
+    assert_int_equal(item.status, US_NEW);
+    close_it(e);
+
+    e = open_it();
+    assert_in_range(us_store_claimed(us_embed_store(e), 5), before - 60,
+                    before);
+    assert_in_range(us_store_claimed(us_embed_store(e), item.id), before - 60,
+                    (uint64_t) time(NULL));
+    assert_int_equal(us_store_claimed(us_embed_store(e), 3), 0);
+    close_it(e);
+}
+
+
+/* URLs, a site, and what is lifted again, over sessions */
+
+static void
+erasures(void **state)
+{
+    uint64_t           number;
+    us_embed_t        *e;
+    us_store_item_t    items[3];
+    us_erasure_info_t  info;
+
+    another(state);
+    conf.erases = 1;
+    e = open_it();
+    conf.erases = 0;
+    add(e, 0, 1000, 0);
+
+    assert_int_equal(us_embed_erase_begin(e, US_ERASURE_URLS,
+                                          us_string("order 7"), &number), 0);
+    assert_int_equal(number, 1);
+    memset(items, 0, sizeof(items));
+    items[0].url = us_string("http://h0.example/0/0");
+    items[1].url = us_string("http://h1.example/1/2654435761");
+    items[2].url = us_string("http://nobody.example/");
+    assert_int_equal(us_embed_erase(e, 1, items, 3), 0);
+    assert_int_equal(items[2].status, US_ERASED);
+    assert_int_equal(us_embed_erase_end(e, 1), 0);
+    assert_true(us_store_erasure(us_embed_store(e), 1, &info));
+    assert_int_equal(info.state, US_ERASURE_DONE);
+    assert_int_equal(info.listed, 3);
+    assert_int_equal(info.deleted, 2);
+    assert_int_equal(us_embed_left(e, &info), 0);
+
+    assert_int_equal(us_embed_erase_begin(e, US_ERASURE_SITE, us_string(""),
+                                          &number), 0);
+    assert_int_equal(us_embed_erase_site(e, number, us_string("h9.example")),
+                     0);
+    close_it(e);
+
+    /* what a session has begun the next one completes */
+
+    e = open_it();
+    assert_int_equal(us_embed_erase_end(e, number), 0);
+    assert_true(us_store_erasure(us_embed_store(e), number, &info));
+    assert_int_equal(info.state, US_ERASURE_DONE);
+    assert_int_equal(info.deleted, 11);
+    assert_int_equal(us_embed_left(e, &info), 0);
+
+    items[2].url = us_string("http://h9.example/new");
+    assert_int_equal(us_embed_add(e, items, 3), 0);
+    assert_int_equal(items[0].status, US_ERASED);
+    assert_int_equal(items[2].status, US_ERASED);
+
+    assert_int_equal(us_embed_erase_lift(e, 7), 0);
+    assert_int_equal(us_embed_erase_lift(e, 1), 1);
+    assert_int_equal(us_embed_add(e, items, 3), 0);
+    assert_int_equal(items[0].status, US_NEW);
+    assert_int_equal(items[0].id, 1000);
+    assert_int_equal(items[2].status, US_ERASED);
+    close_it(e);
+}
+
+
 static int
 setup(void **state)
 {
@@ -453,6 +562,8 @@ main(void)
         cmocka_unit_test(sync_failed),
         cmocka_unit_test(removed),
         cmocka_unit_test(sessions),
+        cmocka_unit_test(claims),
+        cmocka_unit_test(erasures),
     };
 
     return cmocka_run_group_tests(tests, setup, cleanup);
