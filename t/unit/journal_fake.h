@@ -250,10 +250,11 @@ fake_append(fake_journal_t *j, unsigned n)
 
     rc = us_writer_append(&j->w, &j->tail, pieces, j->durable);
 
-    /* it ends where a segment is wanted to begin */
+    /* it ends where a segment is wanted to begin, and at US_WRITER_MAX */
 
-    if (rc == 0 && j->tail.lsn == j->w.roll) {
+    while (rc == 0 && j->tail.lsn < j->at.bytes + len) {
         cut = j->tail.lsn - j->at.bytes;
+        assert_in_range(cut, 1, len);
         pieces[0] = (us_str_t) { len - cut, buf + cut };
         pieces[1].len = 0;
 

@@ -34,12 +34,15 @@ test_round_trip(void **state)
 
     dirfd = fake_mkdir(path);
 
-    /* operations of up to 70,000 bytes do not fit a block's usual size */
+    /*
+     * Operations of up to 70,000 bytes do not fit a block's usual size, and 99
+     * of them not an append.
+     */
 
     fake_create(&j, dirfd, 70000, 1024 * 1024, "1s");
 
     for (i = 0; i < 200; i++) {
-        assert_int_equal(fake_append(&j, 1 + i % 9), 0);
+        assert_int_equal(fake_append(&j, i % 40 == 3 ? 99 : 1 + i % 9), 0);
 
         if (i % 50 == 0) {
             assert_int_equal(fake_sync(&j), 0);
@@ -120,6 +123,43 @@ test_go_on(void **state)
     assert_int_equal(s.ops, 350);
     assert_int_equal(r.cut, 0);
 
+    fake_rmdir(path, dirfd);
+}
+
+
+/*
+ * A sync that has failed in another process is final for all: what the disk has
+ * of that segment is not known any more.
+ */
+
+static void
+test_sync_elsewhere(void **state)
+{
+    int             dirfd;
+    char            path[64];
+    us_watch_t      watch;
+    fake_journal_t  j;
+
+    dirfd = fake_mkdir(path);
+    fake_create(&j, dirfd, 300, 4096, "1s");
+    memset(&watch, 0, sizeof(us_watch_t));
+    j.w.watch = &watch;
+
+    assert_int_equal(fake_append(&j, 5), 0);
+    assert_int_equal(fake_sync(&j), 0);
+    assert_int_equal(fake_append(&j, 5), 0);
+    us_watch_fail(&watch);
+    assert_int_equal(us_writer_sync(&j.w, &j.tail), US_WRITER_LOST);
+    assert_non_null(strstr(j.w.error.text, "failed in another process"));
+
+    /* also of what was sealed by then */
+
+    j.w.error.text[0] = '\0';
+    j.tail.offset = 0;
+    assert_int_equal(us_writer_sync(&j.w, &j.tail), US_WRITER_LOST);
+    assert_non_null(strstr(j.w.error.text, "failed in another process"));
+
+    us_writer_close(&j.w);
     fake_rmdir(path, dirfd);
 }
 
@@ -587,6 +627,7 @@ main(void)
     const struct CMUnitTest  tests[] = {
         cmocka_unit_test(test_round_trip),
         cmocka_unit_test(test_go_on),
+        cmocka_unit_test(test_sync_elsewhere),
         cmocka_unit_test(test_roll),
         cmocka_unit_test(test_roll_killed),
         cmocka_unit_test(test_truncate),

@@ -7,6 +7,8 @@
 
 #include "url_norm.h"
 
+#include <malloc.h>
+
 
 /* the links that the article on URL databases works through, and more */
 
@@ -197,7 +199,51 @@ whatwg(void **state)
     link_is("foo:/.//a?q", "/b", "foo:/b");
     becomes("data: a  #b", "data: a %20#b");
     link_is("data:a", "#b", "data:a#b");
+
+    /* hosts of other schemes, and addresses that end as those of IPv4 */
+
+    becomes("foo://\xc3\xb1.Test/x", "foo://%C3%B1.Test/x");
+    becomes("foo://a b/", "!host");
+    becomes("foo://a^b/", "!host");
+    becomes("foo://[::1.2.3.4]/", "foo://[::102:304]/");
+    becomes("http://[::1.2.3]/", "!host");
+    becomes("http://[::1.2.3.04]/", "!host");
+    becomes("http://[::1.256.3.4]/", "!host");
+    becomes("http://[::1.2..4]/", "!host");
+    becomes("http://[::1.2-3.4]/", "!host");
+
+    /* files: drives, hosts, and what a link leaves out */
+
+    becomes("file://localhost/a", "file:///a");
+    becomes("file://h.test/a", "file://h.test/a");
+    becomes("file://h test/a", "!host");
+    becomes("file:a", "file:///a");
+    becomes("file:\\a", "file:///a");
     link_is("file:///C|/a", "/b", "file:///C:/b");
+    link_is("file:///C:/a/b?q", "", "file:///C:/a/b?q");
+    link_is("file:///C:/a/b?q", "#f", "file:///C:/a/b?q#f");
+    link_is("file:///C:/a/b?q", "?r", "file:///C:/a/b?r");
+    link_is("file:///C:/a/b", "D|/x", "file:///D:/x");
+    link_is("file://h.test/a/b", "//C|/x", "file:///C:/x");
+}
+
+
+/* what a workspace has of URLs goes, and it works as before */
+
+static void
+wiped(void **state)
+{
+    size_t  size;
+
+    open_profile(US_PROFILE_CRAWLER);
+    link_is("http://x.org/a/b", "../secret-of-nobody", "http://x.org/"
+            "secret-of-nobody");
+
+    size = malloc_usable_size(ws);
+    assert_non_null(memmem(ws, size, "secret-of-nobody", 16));
+    us_norm_ws_wipe(ws);
+    assert_null(memmem(ws, size, "secret-of-nobody", 16));
+    becomes("http://x.org/%7e", "http://x.org/~");
 }
 
 
@@ -705,7 +751,7 @@ main(void)
 
     const struct CMUnitTest  tests[] = {
         T(relative_links), T(crawler), T(clean), T(strip_arguments),
-        T(aggressive), T(whatwg), T(lengths), T(limits),
+        T(aggressive), T(whatwg), T(wiped), T(lengths), T(limits),
         T(repeats), T(www_first), T(www_and_userinfo), T(www_strip),
         T(www_keep), T(parts), T(explain), T(names), T(signature), T(cuts)
     };

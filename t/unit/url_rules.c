@@ -569,6 +569,11 @@ budget_of_a_match(void **state)
 
     us_norm_ws_budget(ws, NULL);
     becomes(url, url);
+
+    /* what the rules have of a text goes, and they go on */
+
+    us_norm_ws_wipe(ws);
+    becomes(url, url);
 }
 
 
