@@ -308,8 +308,9 @@ coverage: test-programs   ## lines and branches that the tests run, by room, in 
 	$(if $(filter none,$(T)),,@find $(B)/coverage -type d -exec chmod 777 {} +; umask 0; \
 	    US_MODULE=$(abspath $(B))/coverage/$(notdir $(MODULE)) \
 	    US_POSTGRES_MODULE=$(abspath $(B))/coverage/$(notdir $(POSTGRES_MODULE)) \
-	    $(PROVE) -j $(JOBS) $(or $(T),$(T_ALL)))
+	    $(PROVE) -j $(JOBS) $(or $(T),$(T_ALL)); echo $$? > $(B)/coverage/rc)
 	@tools/coverage.pl $(B)/coverage | tee $(B)/coverage/rooms.md
+	$(if $(filter none,$(T)),,@exit $$(cat $(B)/coverage/rc))
 
 # --- t/ in another nginx ------------------------------------------------
 

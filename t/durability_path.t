@@ -181,6 +181,7 @@ SKIP: {
     # one that root has: it stays root's
 
     mkdir "$t->{dir}/root";
+    chmod 0755, "$t->{dir}/root";            # whatever the umask is
     refused(conf('', '%%DIR%%/root'), qr/it belongs to user 0, and user \d+ of/,
         "an empty directory of root's");
     is(owner("$t->{dir}/root"), 0, "  it is still root's");

@@ -1687,6 +1687,58 @@ test_declare_kills(void **state)
 }
 
 
+/*
+ * Each call fails once while they are declared: they are declared later, and
+ * once it is said why not yet; or nothing is written any more until a start.
+ */
+
+static void
+test_declare_faults(void **state)
+{
+    proc_t    *p;
+    unsigned   later, lost;
+
+    later = 0;
+    lost = 0;
+
+    for (fault_begin(); fault_next(1); /* void */) {
+        (void) teardown(state);
+        (void) setup(state);
+
+        p = proc_start(dirfd_, lockfd_);
+        pass(100);
+        p->l.conf.store.marks[0] = us_string("visited");
+        p->l.conf.store.nmarks = 1;
+        world.conf.store = p->l.conf.store;
+        proc_tick(p);
+        assert_non_null(p->jobs[US_ROLE_KEEPER]);
+
+        fault_arm();
+        proc_thread(p, US_ROLE_KEEPER);
+        world.fail_at = 0;
+
+        if (us_store_nmarks(p->l.store) == 0 && world.sh->lost == 0) {
+            assert_true(said(p, "it is tried again") || fault.err == ENOMEM);
+            later++;
+        }
+
+        lost += world.sh->lost != 0;
+        pass(3000);
+        assert_int_equal(us_store_nmarks(p->l.store), world.sh->lost == 0);
+
+        proc_kill(p);
+        p = restart();
+        pass(100);
+        assert_int_equal(state_of(p), US_LIFE_READY);
+        assert_int_equal(us_store_nmarks(p->l.store), 1);
+    }
+
+    assert_true(later > 3);
+    print_message("%u calls failed: declared later %u, lost %u\n",
+                  fault.tries, later, lost);
+}
+
+
 /* --- shards -------------------------------------------------------------- */
 
 /* shard 0 has half of the slots from then on; the LSN of that */
@@ -2564,6 +2616,7 @@ main(int argc, char **argv)
         test(test_marks),
         test(test_memory),
         test(test_declare_kills),
+        test(test_declare_faults),
         test(test_shard),
         test(test_follow),
         test(test_kills),
