@@ -15,7 +15,7 @@
 # ARCH is another machine's: its programs run under qemu (qemu-user-static).
 # The kernel is asked to, as systemd would, unless it does so already.  If this
 # machine has a cross compiler of the same Debian, gcc there calls cc1 and as of
-# it, in DIRECTORY/cross: emulated, they take ten times as long.
+# it, and perl is this machine's: emulated, they take ten times as long.
 
 set -eu
 
@@ -60,27 +60,23 @@ cp -L /etc/resolv.conf "$dir/etc/resolv.conf"
 echo '127.0.0.1 localhost' > "$dir/etc/hosts"
 git -c safe.directory='*' clone -q --no-hardlinks "$top" "$dir/root/clone"
 
+# Of this machine's programs, the root has the loader and the libraries, in
+# folders that it does not use, perl over its own, and /cross.  cc1 has its own
+# headers below gcc-cross.
+
+lent=()
 compiler=$(command -v "${cpu:+$cpu-linux-gnu-gcc}" || true)
 [ "$suite" = "$(. /etc/os-release && echo "$VERSION_CODENAME")" ] || compiler=
 
-# The loader is called by name, so no file has to be in a folder of this
-# machine's name.  cc1 has its own headers below gcc-cross.
-
 if [ -n "$compiler" ]; then
-    mkdir -p "$dir/cross/files"
+    loader=$(ldd /usr/bin/perl | grep -o '/[^ ]*/ld-[^ ]*')
+    lent=("$(dirname "$(realpath "$loader")")" /usr/bin/perl)
+    mkdir -p "$dir/cross" "$dir$(dirname "$loader")" "$dir${lent[0]}"
+    ln -s "$(realpath "$loader")" "$dir$loader"
     ln -s gcc "$dir/usr/lib/gcc-cross"
 
     for tool in cc1 as; do
-        program=$("$compiler" -print-prog-name="$tool")
-        cp -L "$program" "$dir/cross/files/$tool"
-        ldd "$program" | grep -o '/[^ ]*' \
-            | xargs cp -L --update -t "$dir/cross/files"
-        cat > "$dir/cross/$tool" <<END
-#!/bin/sh
-f=/cross/files
-exec \$f/ld-linux-* --library-path \$f \$f/$tool "\$@"
-END
-        chmod 755 "$dir/cross/$tool"
+        cp -L "$("$compiler" -print-prog-name="$tool")" "$dir/cross/$tool"
     done
 fi
 
@@ -127,14 +123,16 @@ END
 # The system is a mount of its own: make test-deb makes a namespace inside.
 
 unshare --mount --pid --fork --kill-child -- bash -c '
-    dir=$1
-    shift
+    dir=$1 n=$2
+    shift 2
     mount --make-rprivate /
     mount --bind "$dir" "$dir"
+    for f in "${@:1:n}"; do mount --bind "$f" "$dir$f"; done
+    shift "$n"
     cd "$dir"
     mount -t proc proc "$dir/proc" || mount --rbind /proc "$dir/proc"
     mount --rbind /dev "$dir/dev"
-    exec chroot . "$@"' - "$dir" \
+    exec chroot . "$@"' - "$dir" ${#lent[@]} "${lent[@]}" \
     env -i HOME=/root LANG=C.UTF-8 TERM=dumb T="${T:-}" \
         PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
         ${compiler:+COMPILER_PATH=/cross} \

@@ -7,7 +7,8 @@
 # DEB holds the packages that make deb has built, PREVIOUS older ones; without
 # PREVIOUS the same with a lower version.  lintian finds nothing.  In a bare
 # Debian (debootstrap, stock nginx, no network but its own) they are installed
-# by apt, configured, used, upgraded, removed and purged.
+# by apt, configured, used, upgraded, removed and purged.  ARCH=arm64: packages
+# of another machine, under qemu, which the kernel has to be ready for.
 #
 # Needs root and debootstrap.  All processes and mounts end with this one.
 
@@ -41,8 +42,8 @@ lower() {
     rm -rf "$work" "$deb/lower.log"
 }
 
-debootstrap --variant=minbase --include=ca-certificates \
-    "$suite" "$dir" "$mirror" > "$deb/bare.log" 2>&1 \
+debootstrap ${ARCH:+--arch="$ARCH"} --variant=minbase \
+    --include=ca-certificates "$suite" "$dir" "$mirror" > "$deb/bare.log" 2>&1 \
     || { tail -n 20 "$deb/bare.log" >&2; exit 1; }
 rm -f "$deb/bare.log"
 
