@@ -111,9 +111,8 @@ $(B)/asan/urlstore: $(call obj,asan,$(CLI_SRC)) $(B)/asan/libus.a
 
 # not those of other systems; builtin.d knows only the last of its sources
 
--include $(shell find $(B) \( -path $(B)/deb -o -path $(B)/bare \
-             -o -name builtin.d \) -prune \
-             -o -name '*.d' -type f -print 2>/dev/null)
+-include $(shell find $(B) \( -path $(B)/deb -o -name bare -o -name builtin.d \) \
+             -prune -o -name '*.d' -type f -print 2>/dev/null)
 
 
 # --- the module, by one recipe ------------------------------------------
