@@ -14,6 +14,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -377,6 +378,7 @@ refused(const char *path, const us_embed_conf_t *c, const char *why)
 static void
 refusals(void **state)
 {
+    char              empty[64], command[80];
     us_embed_t       *e;
     us_embed_conf_t   c;
 
@@ -391,8 +393,18 @@ refusals(void **state)
     c = conf;
     c.size = 4096;
     refused(dir, &c, "4096 bytes are too few");
+    c.size = SIZE_MAX / 2;
+    refused(dir, &c, "mmap(9223372036854775807) failed");
     refused("/proc/none/dir", &conf, "its parent directory is not there");
     refused("/dev/null", &conf, "Not a directory");
+
+    snprintf(empty, sizeof(empty), "%s.empty", dir);
+    c = conf;
+    c.norm = us_string("");
+    assert_int_equal(mkdir(empty, 0700), 0);
+    refused(empty, &c, "there is no store in it");
+    snprintf(command, sizeof(command), "rm -r '%s'", empty);
+    assert_int_equal(system(command), 0);
 
     close_it(open_it());
 }
@@ -511,6 +523,8 @@ erasures(void **state)
     assert_int_equal(info.listed, 3);
     assert_int_equal(info.deleted, 2);
     assert_int_equal(us_embed_left(e, &info), 0);
+    assert_int_equal(us_embed_erase_site(e, 1, us_string("h9.example")), -1);
+    assert_non_null(strstr(us_embed_error(e), "the erasure is over"));
 
     assert_int_equal(us_embed_erase_begin(e, US_ERASURE_SITE, us_string(""),
                                           &number), 0);

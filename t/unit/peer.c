@@ -12,6 +12,7 @@
 
 #include <netinet/in.h>
 #include <pthread.h>
+#include <sys/resource.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -260,8 +261,10 @@ test_no_http(void **state)
 static void
 test_no_server(void **state)
 {
+    char           target[8192];
     us_peer_t      p;
     fake_server_t  s;
+    struct rlimit  was, none;
 
     server_start(&s, "", 0, 1);
     server_end(&s);
@@ -273,6 +276,27 @@ test_no_server(void **state)
     fake_stop = 1;
     assert_int_equal(us_peer_get(&p, &s.primary, 0, "log"), -1);
     fake_stop = 0;
+
+    /* an address for which the system has no connection; no descriptor */
+
+    s.sin.sin_addr.s_addr = INADDR_BROADCAST;
+    assert_int_equal(us_peer_get(&p, &s.primary, 0, "log"), -1);
+    assert_non_null(strstr(p.error, "connect() failed: "));
+    assert_int_equal(p.fd, -1);
+
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+    none = was;
+    none.rlim_cur = 0;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    assert_int_equal(us_peer_get(&p, &s.primary, 0, "log"), -1);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+    assert_string_equal(p.error, "socket() failed: Too many open files");
+    assert_int_equal(p.fd, -1);
+
+    memset(target, 'x', sizeof(target) - 1);
+    target[sizeof(target) - 1] = '\0';
+    assert_int_equal(us_peer_get(&p, &s.primary, 0, target), -1);
+    assert_string_equal(p.error, "the request is too long");
     us_peer_free(&p);
 }
 

@@ -458,8 +458,14 @@ trainer_thread(void **state)
     sigset_t       mask;
     us_trainer_t  *t;
 
+    static uint64_t  none[1 << 16];
+
     z = zone_create(8 << 20, 128 << 10);
     add_to(z->store, 0, URLS, &kept);
+
+    /* memory in which there is no store */
+
+    assert_int_equal(us_trainer_start(&t, none, &zone_no_lock), -1);
 
     assert_int_equal(us_trainer_start(&t, z->mem, &zone_no_lock), 0);
     assert_int_equal(us_trainer_end(t), 0);
