@@ -7,6 +7,8 @@
  *     requests    admitted; pieces of their bodies come at any later steps, by
  *                 a worker that goes on where it was, also after its node was
  *                 deposed
+ *     routers     of a cluster of two shards, that grows (router_fake.h), in a
+ *                 quarter of the seeds
  *     clients     have no answer, or lose it, and send it again with the same
  *                 token, to any node, while earlier tries go on
  *     stops       of a worker, at any call, for up to an hour
@@ -34,8 +36,10 @@
 #include "life/us_follow.h"
 #include "life/us_replicate.h"
 #include "life/us_replicate_base.h"
+#include "cluster/us_map.h"
 #include "store/us_keys.h"
 #include "store/us_ring.h"
+#include "store/us_shard.h"
 #include "us_atomic.h"
 #include "us_process.h"
 #include "replog_fake.h"
@@ -98,6 +102,16 @@ typedef enum {
     M_CLOCK,
     M_ANSWERED,
     M_ALONE,
+    M_GROWN,
+    M_RESTORED,
+    M_REMAPPED,
+    M_ROUTED_NEW,
+    M_ROUTED_SEEN,
+    M_ROUTED_DENIED,
+    M_ROUTED_UNSURE,
+    M_ROUTED_UNAVAILABLE,
+    M_UNANSWERED,
+    M_ORPHAN,
     MARKS
 } mark_t;
 
@@ -124,7 +138,17 @@ static const struct {
     { "URLs due", 6 },
     { "clocks that jumped", 6 },
     { "URLs that a client was sent to, in the end", 6 },
-    { "servers of the log that commit alone", 6 }
+    { "servers of the log that commit alone", 6 },
+    { "clusters that have grown", 40 },
+    { "shards that were restored", 40 },
+    { "requests of a router with the next map", 40 },
+    { "URLs new by a router", 40 },
+    { "URLs seen by a router", 40 },
+    { "URLs denied by a router", 40 },
+    { "URLs that a router is not sure of", 40 },
+    { "URLs that no shard answered", 40 },
+    { "calls without an answer", 40 },
+    { "calls done after they were given up", 40 }
 };
 
 
@@ -167,6 +191,7 @@ typedef struct {
     int                again;
     us_store_status_t  status;
     uint64_t           id;
+    uint32_t           shard;
     uint64_t           at;            /* of a claim, s since 1970 */
     unsigned           claims;        /* of the id before */
 } item_t;
@@ -182,6 +207,9 @@ typedef struct {
     unsigned           done;          /* the body has come so far */
     item_t             items[BATCH];
     uint32_t           token;         /* 0: none */
+    int                routed;        /* by a router, which decides */
+    const us_map_t    *map;           /* it is asked under; NULL: none */
+    uint64_t           call;          /* of the router; 0: none waits for it */
     int                primary;
     us_life_view_t     view;
     uint64_t           lsn;
@@ -252,7 +280,7 @@ typedef struct {
 } given_t;
 
 
-static const us_store_conf_t  store = {
+static us_store_conf_t  store = {
     .norm = { 4, (const uint8_t *) "test" },
     .marks = { { 7, (const uint8_t *) "visited" } },
     .nmarks = 1,
@@ -271,6 +299,7 @@ static uint32_t      recent[RECENT];  /* keys */
 static unsigned      nrecent;
 static uint32_t      tokens;
 static given_t       ids[IDS];
+static given_t       others[IDS];     /* of shard 1 */
 static uint64_t      clock_ms, epoch, lost, gave_lost, calm, serials, bytes;
 static us_process_t  self;
 static unsigned      depth, faults;
@@ -619,12 +648,14 @@ epoch_of(const us_store_t *s)
 static void
 answered(const request_t *r, const item_t *it)
 {
-    url_t    *u;
-    given_t  *g;
+    url_t     *u;
+    given_t   *g;
+    uint64_t   id;
 
     assert_true(it->id < IDS);
     u = &urls[it->key];
-    g = &ids[it->id];
+    g = it->shard ? &others[it->id] : &ids[it->id];
+    id = us_cluster_id(it->shard, it->id);
 
     /* one id, one URL */
 
@@ -670,7 +701,7 @@ answered(const request_t *r, const item_t *it)
         }
     }
 
-    if (u->id == it->id) {
+    if (u->id == id) {
         return;
     }
 
@@ -678,7 +709,7 @@ answered(const request_t *r, const item_t *it)
 
     assert_true(u->id == US_STORE_NO_ID || deletable(it->key));
 
-    u->id = it->id;
+    u->id = id;
     u->marked = 0;
     u->claimed = 0;
 }
@@ -710,11 +741,12 @@ reply_item(const request_t *r, const item_t *it)
         return;
 
     case US_UNSEEN:
-        assert_false(it->known);
+        assert_false(it->known && !r->routed);
         mark(M_DENIED);
         return;
 
     case US_FULL:
+    case US_MOVED:
         return;
 
     default:
@@ -771,6 +803,11 @@ try_of(uint32_t token)
 }
 
 
+static int   request_make(request_t *r, int reads);
+
+#include "router_fake.h"
+
+
 /* its reply is sent, and may be lost */
 
 static void
@@ -792,7 +829,8 @@ reply(request_t *r)
         reply_item(r, &r->items[i]);
     }
 
-    t = try_of(r->token);
+    call_reply(r, IDS);
+    t = r->routed ? NULL : try_of(r->token);
 
     if (t && (quiet || chance(600))) {
         t->token = t->answered || chance(700) ? 0 : t->token;
@@ -901,6 +939,10 @@ request_add(worker_t *w, request_t *r, unsigned n)
 
         if (it->status == US_FENCED) {
             break;
+        }
+
+        if (it->status == US_NEW && !it->again) {
+            call_adds(r->call, it->key);
         }
 
         if (it->id < IDS) {
@@ -1018,7 +1060,7 @@ request_run(worker_t *w, request_t *r)
 
     r->epoch = epoch_of(l->store);
     n = r->n - r->done;
-    n = chance(600) ? n : 1 + any(n);
+    n = r->routed || chance(600) ? n : 1 + any(n);
 
     for (i = r->done; i < r->done + n; i++) {
         r->items[i].known = urls[r->items[i].key].id != US_STORE_NO_ID
@@ -1026,6 +1068,8 @@ request_run(worker_t *w, request_t *r)
     }
 
     us_store_time(l->store, now_s(w->node));
+    us_store_under(l->store, r->map ? r->map->version : 0,
+                   r->map ? r->map->digest : NULL);
     i = r->done;
 
     if (r->kind == ADD || r->kind == DUE) {
@@ -1325,9 +1369,19 @@ requests(worker_t *w)
                 request_run(w, r);
             }
 
+        } else if (call_take(w, r)) {
+
+            if (r->stage == ADMITTED) {
+                request_run(w, r);
+            }
+
         } else if (chance(quiet ? 60 : 250)) {
             request_begin(w, r);
         }
+    }
+
+    if (cluster.on && chance(100)) {
+        map_apply_at(w);
     }
 
     get(w);
@@ -1547,6 +1601,7 @@ world(worker_t *w)
     worker_t  *other;
 
     clock_ms += any(away() ? 24 : 12);
+    routers();
 
     if (quiet) {
         return;
@@ -1731,6 +1786,7 @@ begin(uint64_t seed)
     us_disk_error_t   e;
 
     memset(ids, 0, sizeof(ids));
+    memset(others, 0, sizeof(others));
     memset(urls, 0, sizeof(urls));
     memset(tries, 0, sizeof(tries));
     memset(recent, 0, sizeof(recent));
@@ -1757,6 +1813,8 @@ begin(uint64_t seed)
     fake_init(&fake, seed, meanwhile);
     fake.reaches = reaches;
 
+    cluster_begin(seed);
+    store.is_shard = cluster.on;
     zone_size = us_store_min_size(&store) + 256 * 1024;
 
     for (i = 0; i < NODES; i++) {
@@ -1844,6 +1902,7 @@ run(uint64_t seed, unsigned steps)
 
     for (step = 0; step < 6000; step++) {
         clock_ms += 10;
+        routers();
         worker_step(&nodes[step % NODES].workers[step / NODES % WORKERS]);
     }
 }
@@ -1988,12 +2047,22 @@ check(void)
 
             /* not only stored: a client has been sent to it */
 
-            if (id % 2 && item.status == US_SEEN && !urls[id].left) {
+            if (id % 2 && item.status == US_SEEN && !urls[id].left
+                && !cluster.on)
+            {
                 assert_true(ids[item.id].fetched);
                 mark(M_ANSWERED);
             }
 
             if (urls[id].id == US_STORE_NO_ID) {
+                continue;
+            }
+
+            if (urls[id].id >> US_SHARD_SHIFT) {
+                assert_true(item.status != US_SEEN);
+                us_store_seen(cluster.store, &item, 1);
+                assert_int_equal(item.status, US_SEEN);
+                assert_int_equal(us_cluster_id(1, item.id), urls[id].id);
                 continue;
             }
 
@@ -2029,6 +2098,7 @@ history(uint64_t seed)
     }
 
     fake_done(&fake);
+    cluster_end();
 }
 
 
