@@ -1,6 +1,9 @@
 
 /*
- * Memory that a process has freed, wiped: what requests have left in it.
+ * Memory that a process has freed, wiped: what requests have left in it.  Each
+ * worker wipes its own when the records of erased URLs are gone, in its event
+ * loop (http/ngx_http_urlstore_life.c); threads wipe theirs at the end of jobs
+ * (life/us_job.c).
  */
 
 

@@ -1,7 +1,8 @@
 
 /*
- * What a request says: the arguments of its query, its media types, and the
- * page that a browser sends it for.
+ * What a request says: the arguments of its query, the media type of its body,
+ * those that it accepts for the reply, and the page that a browser sends it
+ * for.
  *
  * Arguments, and ids in them, are NAME=VALUE with '&' between them.  An
  * argument is one of the endpoint's, is there once and has a value: a misspelt

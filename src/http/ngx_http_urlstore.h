@@ -28,7 +28,7 @@
  * replies (ngx_http_urlstore_request.h)
  *
  *     ngx_http_urlstore_out.c       output: text in pieces
- *     ngx_http_urlstore_reply.c     the writer of replies
+ *     ngx_http_urlstore_reply.c     the writer of replies; which format
  *     ngx_http_urlstore_wait.c      requests that wait; replies slice by slice
  *     ngx_http_urlstore_problem.c   errors
  *

@@ -1,7 +1,7 @@
 /*
  * A zone in a worker, and at the end of the master: its life on the event loop
  * (life/us_life.h), its store's lock, hot table and training, and what follows
- * erasures.
+ * erasures: a sweep, then a wipe.
  *
  * Jobs run in the zone's thread pool, the tick is a timer, messages go to the
  * cycle's log.  At the end of the master, when no worker is left, a thread
@@ -10,6 +10,11 @@
  * A worker whose master is gone ends by itself: there is no master that would
  * restart it or release the zone's mutex, and a new one waits for the
  * directory.
+ *
+ * One worker at a time sweeps (store/us_erasures.h), a turn of the event loop
+ * after the other.  When the records of erased URLs are gone, the tick of each
+ * worker wipes what its requests have left in its memory (us_wipe.h), twice,
+ * and reports that to the others (us_life_wiped()).
  *
  * The hot table (store/us_hot.h) is one for the stores of all zones.  It is
  * private to the worker, so a look-up in it takes no lock and waits for no

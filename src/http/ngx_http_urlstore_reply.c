@@ -5,6 +5,10 @@
  *     send()      ctx->out has all of it: a few answers, a page
  *     stream()    a producer writes it (ngx_http_urlstore_wait.c)
  *
+ * The format is chosen by accept(): the best one that the header Accept names
+ * (us_media_accept() in api/us_request.c), or else what the endpoint presets.
+ * A batch presets that of its body (us_media_reply()), JSON for a query.
+ *
  * When a reply may be sent is in ngx_http_urlstore_wait.c: all that depends on
  * the store passes ngx_http_urlstore_reply_when().
  */

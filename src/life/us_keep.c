@@ -5,9 +5,10 @@
  * Marks and claims that were added to the configuration are declared in the
  * manifest first, then in the store.
  *
- * A snapshot is taken when it is due (us_policy_due()).  It replaces the
- * segments before it: deletes, and marks that were set and cleared, are no
- * longer on the disk then.
+ * A snapshot is taken when the journal has grown enough (us_policy_due(), the
+ * rule is in us_job.h), and when the loader or the writer asks for one.  It
+ * replaces the segments before it: deletes, and marks that were set and
+ * cleared, are no longer on the disk then.
  *
  * When records of erased URLs are gone from memory, files have them still: the
  * segments below the LSN at which that was so, and the snapshot that goes with

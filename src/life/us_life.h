@@ -6,7 +6,7 @@
  *
  *     us_life.h     what a process does and may answer             (public)
  *     us_share.h    what the processes share: state, roles, members, tail
- *     us_job.h      work of a role, in a thread; which jobs there are
+ *     us_job.h      work of a role, in a thread; when a snapshot is due
  *     us_load.c     files -> store; waiting for another owner
  *     us_write.c    store -> journal, journal -> disk
  *     us_keep.c     snapshots, scrubs, repairs

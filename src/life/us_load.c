@@ -16,6 +16,9 @@
  *     TOO_SMALL  the zone has no room for the data; the reason names a SIZE
  *                that suffices, and no file was changed
  *
+ * The loader gives the store its epoch: that of the manifest, or one more if
+ * answered ids may have been lost (us_recovery.h).
+ *
  * A job never waits.  A later job does what one cannot do now.
  *
  * A loader that is killed while it applies has left a store that is no
