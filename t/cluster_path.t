@@ -162,9 +162,11 @@ restart('killed, with a snapshot', 200);
 is(stats()->{cache_restarts}, 0, '  it was not begun anew');
 
 ok($t->reload, 'a reload');
+comes('  it');
 add(20);
 level('it');
 ok(wait_until(5, sub { $t->kill_worker }), 'a worker is killed');
+comes('  it');
 add(20);
 level('it');
 is(stats()->{cache_restarts}, 0, '  it was not begun anew');
