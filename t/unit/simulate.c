@@ -1228,6 +1228,10 @@ request_make(request_t *r, int reads)
 
     t = &tries[any(TRIES)];
 
+    for (i = 0; quiet && i < TRIES && (t->token == 0 || t->answered); i++) {
+        t = &tries[i];
+    }
+
     if (!reads && t->token && (quiet ? !t->answered : chance(300))) {
         r->kind = t->kind;
         r->token = t->token;
@@ -1242,6 +1246,15 @@ request_make(request_t *r, int reads)
 
     if (quiet) {
         return 0;
+    }
+
+    /* at a node that is cut off: what another one may have added since */
+
+    if (reads && chance(700)) {
+        r->kind = LOOK;
+        r->n = 1;
+        r->items[0].key = recent[(nrecent + RECENT - 1 - any(3)) % RECENT];
+        return 1;
     }
 
     kind = any(20);
@@ -1543,10 +1556,14 @@ cut(node_t *n)
 {
     unsigned  i;
 
-    for (i = 0; i < NODES && chance(700); i++) {
-        if (us_share_state(&nodes[i].sh) == US_LIFE_READY) {
+    for (i = 0; i < NODES; i++) {
+        if (us_share_state(&nodes[i].sh) == US_LIFE_READY && chance(800)) {
             n = &nodes[i];
         }
+    }
+
+    if (us_share_state(&n->sh) != US_LIFE_READY && chance(700)) {
+        return;
     }
 
     /* half of the time nothing of it is under way then, and it may deny */
@@ -1612,7 +1629,7 @@ world(worker_t *w)
     if (calm == 0) {
         servers();
 
-        if (chance(1)) {
+        if (chance(2)) {
             cut(other->node);
         }
 
