@@ -14,9 +14,11 @@
  *              when a lease has passed since the last row or beat of the term
  *              before was first seen, in the session of the claim
  *
- * A claim is made only by a node that has applied all up to acked.  A claim
- * that fails leaves nothing to be undone: no row is applied that is not
- * confirmed.
+ * A claim is made only by a node that has applied all up to acked: when it is
+ * asked to (a command, or it was the primary before), when the log has had no
+ * primary, or when none was seen for takeover=.  The caller can refuse that
+ * (env.settings()).  A claim that fails leaves nothing to be undone: no row is
+ * applied that is not confirmed.
  *
  * Each session begins with a look whether the last row that was applied is
  * there, and each row is checked to continue it, by its crc.  If not, the log
