@@ -2159,6 +2159,88 @@ test_fails(void **state)
 
 
 /*
+ * A writer is killed at each call, and one of the first calls of the next
+ * writer fails, which finds what the first one has left past the tail.
+ */
+
+static void
+test_fails_killed(void **state)
+{
+    proc_t          *q;
+    unsigned         n;
+
+    static unsigned  at, call, lost, failed;
+    static client_t  c;
+
+    lost = 0;
+    failed = 0;
+
+    for (at = 1, call = 1; at < 60; call = call % 8 + 1, at += call == 1) {
+        (void) teardown(state);
+        (void) setup(state);
+
+        world.conf.segment = 700;
+        memset(&c, 0, sizeof(c));
+        fault_begin();
+
+        __lsan_disable();
+        q = proc_start(dirfd_, lockfd_);
+        pass(100);
+        world.current = NULL;
+        (void) proc_start(dirfd_, lockfd_);
+        world.calls = 0;
+        world.kill_at = at;
+
+        if (setjmp(world.killed) == 0) {
+            for (n = 0; n < 20; n++) {
+                work(&world.procs[1], &c);
+            }
+
+            world.kill_at = 0;
+        }
+
+        proc_kill(&world.procs[1]);
+        __lsan_enable();
+
+        q = &world.procs[0];
+        assert_true(q->alive);
+        fault.err = call % 2 ? EIO : ENOSPC;
+        fault.at = call;
+        fault_arm();
+
+        for (n = 0; n < 20; n++) {
+            work(q, &c);
+        }
+
+        world.fail_at = 0;
+        pass(1500);
+        failed += fault.failed != NULL;
+        lost += world.sh->lost != 0;
+
+        if (world.sh->lost == 0) {
+            assert_true(us_life_writable(&q->l, NULL));
+        }
+
+        q = restart();
+        pass(300);
+
+        if (state_of(q) != US_LIFE_READY) {
+            fail_msg("kill %u, then %s, call %u: %s", at, fault.failed, call,
+                     q->said);
+        }
+
+        assert_int_equal(world.sh->lost_ids, 0);
+        assert_in_range(us_store_next_id(q->l.store), c.answered, c.added);
+        assert_true(has_all(q, us_store_next_id(q->l.store)));
+    }
+
+    print_message("%u calls failed after a kill, %u ended the writing\n",
+                  failed, lost);
+    assert_true(failed > 200);
+}
+
+
+/*
  * The same while a server takes the directory over from another one: the
  * process of either that touches the disk is killed.
  */
@@ -2621,6 +2703,7 @@ main(int argc, char **argv)
         test(test_follow),
         test(test_kills),
         test(test_fails),
+        test(test_fails_killed),
         test(test_fails_takeover),
         test(test_kills_takeover),
         test(test_kills_full),
