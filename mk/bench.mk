@@ -10,6 +10,8 @@
 #                           bench-stream, which has links that a set has
 #   make bench-durability   adds on disk, restart
 #   make bench-erase        how long requests wait while a tenth is erased
+#   make bench-cold         a store that is larger than memory, its log in a
+#                           file; nothing of it ships
 #   make bench-scale        1 M to 100 M generated URLs (SCALE=N for fewer)
 #   make bench-url          ns per URL beside uriparser and libcurl
 #   make bench-cluster      a router over shards beside a single node; the
@@ -74,6 +76,9 @@ bench-durability: $(B)/.deps-bench build $(B)/generate ## adds on disk, restart
 bench-erase: $(B)/.deps-bench build $(B)/generate   ## how long requests wait during an erasure (URLS=N)
 	@bench/erase/run.pl
 
+bench-cold: core $(B)/bench/cold $(B)/generate     ## a store that is larger than memory (URLS=N, SHARE=%): root
+	@bench/cold/run.pl
+
 bench-scale: $(B)/.deps-bench core $(B)/bench/engine $(B)/generate  ## 1 M to 100 M generated URLs
 	@bench/scale/run.pl
 
@@ -132,6 +137,9 @@ $(B)/bench/engine: bench/engine/engine.c $(B)/obj/cli/us_files.o \
 			$(B)/obj/cli/us_cli.o $(B)/libus.a
 	$(call program,$(OPT))
 
+$(B)/bench/cold: bench/cold/cold.c $(B)/libus.a
+	$(call program,$(OPT))
+
 # of one part each, some by hand: build/bench/codec, ...
 
 $(B)/bench/%: bench/%.c $(B)/libus.a
@@ -161,6 +169,6 @@ $(B)/builtin: tools/builtin.c $(CODEC_SRC) $(wildcard src/codec/*.h) | $(B)/.dep
 	$(call program,$(OPT))
 
 .PHONY: corpora generate bench bench-engine bench-http bench-stream bench-sets bench-cluster \
-        bench-durability bench-erase \
+        bench-durability bench-erase bench-cold \
         bench-scale bench-url bench-dedup bench-hash bench-paper bench-memory \
         simulate visits builtin-model

@@ -71,7 +71,7 @@ test-route-short: test-programs
 
 FAULT_DISK    := $(B)/faults/disk.so
 FAULT_CLOCK   := $(B)/faults/clock.so
-TEST_PROGRAMS  = $(B)/urlstore $(MODULE) $(B)/bench/engine $(B)/bench/sets $(B)/generate $(B)/laws $(B)/builtin \
+TEST_PROGRAMS  = $(B)/urlstore $(MODULE) $(B)/bench/engine $(B)/bench/sets $(B)/bench/cold $(B)/generate $(B)/laws $(B)/builtin \
                  $(B)/traces/traces $(B)/traces/left $(B)/traces/ops \
                  $(FAULT_DISK) $(FAULT_CLOCK) $(FAULT_MODULE) \
                  $(if $(LIBPQ),$(B)/postgres/log)

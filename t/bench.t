@@ -223,6 +223,11 @@ like($out, qr/^a drop of \d+ members: .* \d+ bytes left$/m, 'a drop');
 $out = target('durability', 'LINES=0', 'RESTART=100000', 'ROUNDS=1');
 like($out, qr/^just before a snapshot, killed +\d/m, 'restarts');
 
+$out = target('cold', 'URLS=120000', 'BATCHES=5', 'HOWS=memory');
+like($out, qr/^known, random +memory +100 +\d{3,} +0\.000( +\d\S*){7}$/m,
+    'known URLs, found in the zone of a file');
+like($out, qr/^new, added +memory +100 +500 /m, 'new ones');
+
 $out = target('peers', 'LIMIT=500',
     "PATH=@{[ fake_peer('valkey-server') ]}:$ENV{PATH}");
 like($out, qr/^urlstore +yes +yes +yes +\d/m, 'a row');
