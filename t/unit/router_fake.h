@@ -377,6 +377,10 @@ plain_restore(void)
                           conf.epoch + cluster.restores);
     us_store_map_restored(cluster.store);
 
+    /* as is the file of a router on its machine */
+
+    cluster.have[1] = cluster.maps[0];
+
     say("shard 1 is restored, with %llu ids",
         (unsigned long long) cluster.backed);
     mark(M_RESTORED);
