@@ -2160,7 +2160,8 @@ test_fails(void **state)
 
 /*
  * A writer is killed at each call, and one of the first calls of the next
- * writer fails, which finds what the first one has left past the tail.
+ * writer fails, which finds what the first one has left past the tail; or all
+ * are gone, and one of the first calls of a start fails.
  */
 
 static void
@@ -2205,10 +2206,28 @@ test_fails_killed(void **state)
         q = &world.procs[0];
         assert_true(q->alive);
         fault.err = call % 2 ? EIO : ENOSPC;
-        fault.at = call;
-        fault_arm();
 
-        for (n = 0; n < 20; n++) {
+        if (at % 2) {
+            fault.at = call;
+            fault_arm();
+
+        } else {
+            proc_kill(q);
+            world_zone();
+            fault.at = call * 6;
+            fault_arm();
+            q = proc_start(dirfd_, lockfd_);
+            pass(200);
+
+            if (state_of(q) == US_LIFE_READY) {
+                assert_in_range(us_store_next_id(q->l.store), c.answered,
+                                c.added);
+                c.added = us_store_next_id(q->l.store);
+                c.answered = c.added;
+            }
+        }
+
+        for (n = 0; n < 20 && state_of(q) == US_LIFE_READY; n++) {
             work(q, &c);
         }
 
@@ -2217,7 +2236,10 @@ test_fails_killed(void **state)
         failed += fault.failed != NULL;
         lost += world.sh->lost != 0;
 
-        if (world.sh->lost == 0) {
+        if (state_of(q) != US_LIFE_READY) {
+            assert_true(said(q, "Input/output error"));
+
+        } else if (world.sh->lost == 0) {
             assert_true(us_life_writable(&q->l, NULL));
         }
 
