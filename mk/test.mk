@@ -235,7 +235,7 @@ check-weak:     ## t/model/weak.c under weak memory models (GENMC=genmc), result
 #
 #   make test-bare                         run, stop, test-docs, test
 #   make test-bare SUITE=trixie            in another Debian
-#   make test-bare ARCH=arm64              in another machine's, by qemu
+#   make test-bare ARCH=arm64 BARE=test-server   t/ in another machine's, by qemu
 #   make test-bare BARE='run stop'         others
 #   make test-bare BARE=test T=t/formats.t     one test
 #   make test-bare BARE='deb test-deb'     packages, which are kept in build/SUITE
