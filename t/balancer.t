@@ -78,6 +78,11 @@ is($t->get('/stats')->json->{uuid}, $writer->get('/stats')->json->{uuid},
     'in its name');
 is($t->post('/mark/visited', '0', @text)->{body} =~ s/\thttp.*//r,
     "0\tset\n", 'a mark');
+is($t->request(PUT => '/set/crawl-7', '', @text)->{status}, 201, 'a set');
+is($t->post('/set/crawl-7', '0', @text)->{body} =~ s/\thttp.*//r, "0\tin\n",
+    'a member');
+is($t->forget('/set/crawl-7/0')->{status}, 200, 'taken out');
+is($t->get("/$_")->{status}, 200, "/$_") for 'set', 'set/crawl-7', 'erase';
 is($t->forget('/url/5')->{status}, 204, 'DELETE');
 is($writer->get('/url/5')->{status}, 410, 'at the primary');
 
@@ -97,7 +102,8 @@ my $before = content($writer, @readers);
 
 for ([ POST => '/add', "http://w.example/\n" ],
     [ POST => '/mark/visited', "1\n" ], [ DELETE => '/mark/visited', "0\n" ],
-    [ DELETE => '/url/0', '' ])
+    [ PUT => '/set/crawl-8', '' ], [ DELETE => '/set/crawl-7', '' ],
+    [ POST => '/erase', "0\n" ], [ DELETE => '/url/0', '' ])
 {
     my ($method, $path, $body) = @$_;
     my @got;
