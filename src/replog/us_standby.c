@@ -117,14 +117,17 @@ us_standby_look(us_standby_t *sb)
 
     /*
      * After the answer: what it shows was there before.  Another server may
-     * show the same row or beat, made anew.  While this node waits, they are
-     * its own, unless a higher term has begun.
+     * show the same row or beat, made anew; or it has less, and a node of a
+     * higher term, which has more, is given a lease to find that.  While this
+     * node waits in a session, they are its own until a higher term has begun.
      */
 
-    if ((sb->state != US_STANDBY_WAITING || sb->head.term > sb->claim.term)
-        && (!sb->looked || sb->log->session != sb->session
-            || sb->head.beat != was.beat || sb->head.term != was.term
-            || memcmp(&sb->head.last, &was.last, sizeof(us_replog_row_t)) != 0))
+    if (!sb->looked || sb->log->session != sb->session
+        || ((sb->state != US_STANDBY_WAITING
+             || sb->head.term > sb->claim.term)
+            && (sb->head.beat != was.beat || sb->head.term != was.term
+                || memcmp(&sb->head.last, &was.last, sizeof(us_replog_row_t))
+                   != 0)))
     {
         sb->seen = sb->env.now(sb->env.data);
     }
@@ -362,6 +365,8 @@ us_standby_take(void *data, const us_replog_row_t *row, const uint8_t *p,
         sb->rc = us_standby_lost(sb, "a row does not continue what was read");
         return -1;
     }
+
+    /* that of which a base in force has a part was confirmed before the base */
 
     if (row->next > sb->head.acked) {
         return -1;

@@ -12,7 +12,7 @@
  *     WAITING  it is confirmed, and with it all rows before.  They are applied,
  *              if this server has the TERM row; beats go on; the node is ready
  *              when a lease has passed since the last row or beat of the term
- *              before was first seen, in the session of the claim
+ *              before was first seen; in another session it counts anew
  *
  * A claim is made only by a node that has applied all up to acked: when it is
  * asked to (a command, or it was the primary before), when the log has had no

@@ -1751,15 +1751,6 @@ lose(void)
         return;
     }
 
-    /*
-     * Else the node that waits for this term has it at once, and can give the
-     * ids before the loss is found: that is not prevented.
-     */
-
-    if (s->rows[i].settings[0]) {
-        return;
-    }
-
     lost = s->rows[i].row.lsn;
     mark(M_LOST);
     fake_lose(&fake, lost);
