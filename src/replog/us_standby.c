@@ -368,7 +368,7 @@ us_standby_take(void *data, const us_replog_row_t *row, const uint8_t *p,
 
     /* that of which a base in force has a part was confirmed before the base */
 
-    if (row->next > sb->head.acked) {
+    if (row->next > sb->head.acked && row->lsn >= sb->part.until) {
         return -1;
     }
 

@@ -1745,6 +1745,46 @@ calls_other(void *data)
 }
 
 
+/*
+ * The base ends inside a row, and its primary is gone before it reports the row
+ * as confirmed: another node reads the row, and becomes the primary.
+ */
+
+static void
+base_inside(void **state)
+{
+    unsigned      i;
+    fake_part_t  *p;
+
+    (void) state;
+
+    stage();
+    node_rows(&nodes[0], 5);
+    rebase(&nodes[0], 5 * OP);
+
+    for (i = 0; i < 2; i++) {
+        p = &fake.servers[i].parts[0];
+        us_part_seal(p->p, p->len, &(us_part_t) { .last = 1, .base = 1,
+                     .lsn = 5 * OP, .until = 6 * OP + 1 });
+    }
+
+    node_rows(&nodes[0], 1);
+    nodes[0].until = UINT64_MAX;
+
+    for (i = 0; i < 2; i++) {
+        fake.servers[i].acked = 6 * OP;
+        fake.servers[i].rows[fake.servers[i].nrows - 1].acked = 6 * OP;
+    }
+
+    steps(&nodes[2], 2 * LEASE);
+    promote(&nodes[2]);
+    steps(&nodes[2], 4 * LEASE);
+    assert_true(nodes[2].primary);
+    assert_memory_equal(nodes[2].bytes, nodes[0].bytes, 8 * OP);
+    end();
+}
+
+
 /* parts of one server and the first row of another one, which is the same */
 
 static void
@@ -2193,6 +2233,7 @@ main(void)
         cmocka_unit_test(base_replaced),
         cmocka_unit_test(base_refused),
         cmocka_unit_test(claim_elsewhere),
+        cmocka_unit_test(base_inside),
         cmocka_unit_test(base_elsewhere),
         cmocka_unit_test(base_lost),
         cmocka_unit_test(base_deposed),
