@@ -45,14 +45,18 @@ failed() {
 }
 
 # The exit code of a test; 124: it has no end.  It is stopped when something in
-# it has failed: what it waits for from then on may take minutes.  Jobs of a
-# shell ignore SIGINT, which tests send.
+# it has failed: what it waits for from then on may take minutes.  Its servers
+# end with it, as they have a PID namespace of their own, if root runs this.
+# Jobs of a shell ignore SIGINT, which tests send.
+
+alone=
+[ "$(id -u)" != 0 ] || alone='unshare --pid --fork --kill-child --mount-proc'
 
 run() {
     local code pid
 
-    timeout -k 20 $LIMIT env --default-signal=INT bash -c "$1" \
-        > test.log 2>&1 < /dev/null &
+    timeout -k 20 $LIMIT $alone env --default-signal=INT bash -c "$1
+        exit \$?" > test.log 2>&1 < /dev/null &
     pid=$!
 
     while kill -0 $pid 2> /dev/null && [ -z "$(failed)" ]; do
