@@ -10,6 +10,7 @@
 
 #include "life_fake.h"
 #include "life/us_replicate.h"
+#include "replog/us_standby.h"
 #include "journal/us_crc32c.h"
 #include "journal/us_segment.h"
 #include "store/us_ring.h"
@@ -525,7 +526,30 @@ flog_op(us_op_type_t type, uint64_t id, const char *bytes, uint64_t term)
 static void
 flog_other(const char *name)
 {
+    char             *text, *at, *end, terms[US_STANDBY_TERMS];
+    size_t            len;
+    us_manifest_t     m;
+    us_disk_error_t   e;
+
     flog.head.term = flog.rows[flog.nrows - 1].row.term + 1;
+
+    /* its settings say where it began */
+
+    text = flog.head.settings;
+    assert_int_equal(us_manifest_scan(&m, text, strlen(text), &e),
+                     US_MANIFEST_OK);
+    assert_int_equal(us_manifest_setting(&m, "terms", terms, sizeof(terms)), 0);
+    us_standby_terms(terms, flog.head.term,
+                     flog.rows[flog.nrows - 1].row.next);
+
+    at = strstr(m.settings, "terms ");
+    end = strchr(at, '\n') + 1;
+    memmove(at, end, strlen(end) + 1);
+    assert_int_equal(us_manifest_set(&m, "terms", us_str_of(terms)), 0);
+    assert_int_equal(us_manifest_print(&m, &text, &len, &e), 0);
+    strcpy(flog.head.settings, text);
+    free(text);
+
     flog_op(US_OP_TERM, flog.head.term, name, flog.head.term);
     strcpy(flog.head.holder, "other");
 }
