@@ -526,21 +526,29 @@ flog_op(us_op_type_t type, uint64_t id, const char *bytes, uint64_t term)
 static void
 flog_other(const char *name)
 {
+    flog.head.term = flog.rows[flog.nrows - 1].row.term + 1;
+    flog_op(US_OP_TERM, flog.head.term, name, flog.head.term);
+    strcpy(flog.head.holder, "other");
+}
+
+
+/* the same, and the log's settings say where it began */
+
+static void
+flog_other_stated(const char *name)
+{
     char             *text, *at, *end, terms[US_STANDBY_TERMS];
     size_t            len;
     us_manifest_t     m;
     us_disk_error_t   e;
 
-    flog.head.term = flog.rows[flog.nrows - 1].row.term + 1;
-
-    /* its settings say where it began */
-
     text = flog.head.settings;
     assert_int_equal(us_manifest_scan(&m, text, strlen(text), &e),
                      US_MANIFEST_OK);
     assert_int_equal(us_manifest_setting(&m, "terms", terms, sizeof(terms)), 0);
+    flog_other(name);
     us_standby_terms(terms, flog.head.term,
-                     flog.rows[flog.nrows - 1].row.next);
+                     flog.rows[flog.nrows - 1].row.lsn);
 
     at = strstr(m.settings, "terms ");
     end = strchr(at, '\n') + 1;
@@ -549,9 +557,6 @@ flog_other(const char *name)
     assert_int_equal(us_manifest_print(&m, &text, &len, &e), 0);
     strcpy(flog.head.settings, text);
     free(text);
-
-    flog_op(US_OP_TERM, flog.head.term, name, flog.head.term);
-    strcpy(flog.head.holder, "other");
 }
 
 
@@ -976,7 +981,7 @@ test_standby(void **state)
 
     p = make(40);
     rows = flog.nrows;
-    flog_other("b 1");
+    flog_other_stated("b 1");
 
     /* deposed: no more than the other one's row is read */
 
@@ -1053,7 +1058,7 @@ test_snapshots(void **state)
 
     /* of a standby as well */
 
-    flog_other("b 1");
+    flog_other_stated("b 1");
     comes(p, US_LIFE_STANDBY, n);
     i = (unsigned) world.sh->snapshots;
 
@@ -1100,7 +1105,7 @@ test_unconfirmed(void **state)
     flog.away = 1;
     node_kill(p);
     flog.away = 0;
-    flog_other("b 1");
+    flog_other_stated("b 1");
     p = start();
     comes(p, US_LIFE_STANDBY, 12);
     assert_int_equal(world.sh->replicate.read,
@@ -1218,7 +1223,7 @@ dump_loses(proc_t *p)
     unsigned  i;
 
     dump.generation = us_share_generation(world.sh);
-    flog_other("b 1");
+    flog_other_stated("b 1");
 
     for (i = 0; i < 20; i++) {
         fake_pause(p, 50);
@@ -1573,7 +1578,7 @@ test_base(void **state)
     comes(p, US_LIFE_STANDBY, 12);
     assert_non_null(strstr(p->said, "the path has all up to LSN"));
     assert_int_equal(copier()->restarts, 0);
-    flog_other("b 1");
+    flog_other_stated("b 1");
     level(p);
     node_kill(p);
 
@@ -1584,7 +1589,7 @@ test_base(void **state)
 
     /* another base, which has removed a row that the keeper has not read */
 
-    flog_other("b 2");
+    flog_other_stated("b 2");
     base = flog.rows[flog.nrows - 1].row;
     base.lsn = US_REPLOG_BASE;
     flog_cut(0);
@@ -1719,7 +1724,7 @@ test_fenced(void **state)
     node_stop();
 
     p = make(12);
-    flog_other("b 1");
+    flog_other_stated("b 1");
     comes(p, US_LIFE_STANDBY, 12);
     assert_int_equal(add_one(p, "http://x.test/"), US_FENCED);
 
@@ -1770,7 +1775,7 @@ test_stops(void **state)
     assert_false(us_life_overtaken(&q->l, &view, 0));
 
     q->stopped = 1;
-    flog_other("b 1");
+    flog_other_stated("b 1");
     pass(60000);
     assert_int_equal(us_life_state(&p->l), US_LIFE_LOADING);
     assert_int_equal(us_share_generation(world.sh), view.generation);
@@ -1914,7 +1919,7 @@ test_news(void **state)
     proc_t  *p;
 
     p = make(12);
-    flog_other("b 1");
+    flog_other_stated("b 1");
     comes(p, US_LIFE_STANDBY, 12);
 
     flog.head.settings[0] = 'U';
@@ -2387,7 +2392,7 @@ test_hung(void **state)
             assert_int_equal(us_manifest_write(disk.dirfd, &m, &e), 0);
         }
 
-        flog_other("b 1");
+        flog_other_stated("b 1");
         comes(p, US_LIFE_STANDBY, 12);
         assert_int_equal(world.sh->replicate.deposed, i + 1);
         hung->l.jobs[US_ROLE_KEEPER].active = 0;
