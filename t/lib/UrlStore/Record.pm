@@ -154,7 +154,7 @@ sub _client
         push @known, grep { defined } @urls[0, 1];
         splice @known, 0, 100 if @known > 500;
 
-        $self->_erase($k, $client, grep { m{/\Q$mark\E-\d+\t?} }
+        $self->_erase($k, $client, grep { m{/\Q$mark\E-\d} }
             (split /\n/, $a->{body})[2, 3]) if $self->{erase} && rand() < 0.2;
 
         sleep $self->{pause} if $self->{pause};
@@ -191,23 +191,35 @@ sub _erase
 }
 
 
-# What clients have erased since the last time: id => whether it was answered.
+# the whole lines, as lists of columns, that a record has since the last time
+
+sub _read
+{
+    my ($self, $record) = @_;
+    my @lines;
+
+    open my $fh, '<', $self->_file($record) or return;
+    seek $fh, $self->{read}{$record} // 0, 0;
+
+    while (my $line = <$fh>) {
+        last if $line !~ s/\n\z//;
+        $self->{read}{$record} = tell $fh;
+        push @lines, [ split /\t/, $line ];
+    }
+
+    return @lines;
+}
+
+
+# What clients have erased: id => its URL, or '' if that was not answered.
 
 sub _gone
 {
     my ($self) = @_;
 
-    for my $k (1 .. $self->{clients}) {
-        open my $fh, '<', $self->_file("$k.erased") or next;
-        seek $fh, $self->{read}{"$k.erased"} // 0, 0;
-
-        while (my $line = <$fh>) {
-            last if $line !~ /\n\z/;
-            $self->{read}{"$k.erased"} = tell $fh;
-
-            my ($state, $id, $url) = split /\t/, $line =~ s/\n//r;
-            $self->{gone}{$id} = $state eq 'erased' ? $url : '';
-        }
+    for my $line (map { $self->_read("$_.erased") } 1 .. $self->{clients}) {
+        my ($state, $id, $url) = @$line;
+        $self->{gone}{$id} = $state eq 'erased' ? $url : '';
     }
 
     return $self->{gone};
@@ -368,45 +380,37 @@ sub _check_sets
             if !$self->{lost}{$set};
     };
 
-    for my $k (1 .. $self->{clients}) {
-        open my $fh, '<', $self->_file("$k.sets") or next;
-        seek $fh, $self->{read}{"$k.sets"} // 0, 0;
+    for my $line (map { $self->_read("$_.sets") } 1 .. $self->{clients}) {
+        my ($set, $id, $status, $url) = @$line;
 
-        while (my $line = <$fh>) {
-            last if $line !~ /\n\z/;
-            $self->{read}{"$k.sets"} = tell $fh;
+        if ($status eq 'dropped' || $status eq 'lost') {
+            $unsaid->($set);
+            $self->{lost}{$set} = 1 if $status eq 'lost';
+            delete $sets->{$set} if $status eq 'dropped';
+            next;
+        }
 
-            my ($set, $id, $status, $url) = split /\t/, $line =~ s/\n//r;
+        my $had = $sets->{$set}{$url} //= [ 0, $id ];
 
-            if ($status eq 'dropped' || $status eq 'lost') {
-                $unsaid->($set);
-                $self->{lost}{$set} = 1 if $status eq 'lost';
-                delete $sets->{$set} if $status eq 'dropped';
-                next;
-            }
+        $self->{answers}++;
 
-            my $had = $sets->{$set}{$url} //= [ 0, $id ];
+        push @faults, "$url has the ids $had->[1] and $id"
+            if $had->[1] != $id;
 
-            $self->{answers}++;
+        if ($status eq 'new') {
+            push @faults, "$url is new twice to $set" if $had->[0]++;
+            push @{ $self->{fresh}{$set} }, $url if $set =~ /^s-/;
+            $self->{new}++;
 
-            push @faults, "$url has the ids $had->[1] and $id"
-                if $had->[1] != $id;
+        } elsif ($status eq 'seen') {
+            push @faults, "$url is seen in $set, from before"
+                if $set !~ /^s-/ && !$had->[0];
+            $self->{seen}++;
 
-            if ($status eq 'new') {
-                push @faults, "$url is new twice to $set" if $had->[0]++;
-                push @{ $self->{fresh}{$set} }, $url if $set =~ /^s-/;
-                $self->{new}++;
-
-            } elsif ($status eq 'seen') {
-                push @faults, "$url is seen in $set, from before"
-                    if $set !~ /^s-/ && !$had->[0];
-                $self->{seen}++;
-
-            } else {
-                push @faults, "$url is $status, of $set"
-                    if $status ne 'out' || !$had->[0];
-                delete $sets->{$set}{$url};
-            }
+        } else {
+            push @faults, "$url is $status, of $set"
+                if $status ne 'out' || !$had->[0];
+            delete $sets->{$set}{$url};
         }
     }
 
@@ -454,32 +458,23 @@ sub check
     my @faults = $self->{sets} ? $self->_check_sets($all) : ();
     my @ids;
 
-    for my $k (1 .. $self->{clients}) {
-        my $file = $self->_file($k);
-        open my $fh, '<', $file or next;
-        seek $fh, $self->{read}{$k} // 0, 0;
+    for my $line (map { $self->_read($_) } 1 .. $self->{clients}) {
+        my ($id, $status, $url) = @$line;
+        next if $id eq '-';
 
-        while (my $line = <$fh>) {
-            last if $line !~ /\n\z/;
-            $self->{read}{$k} = tell $fh;
+        my $known = $self->{url}{$id};
 
-            my ($id, $status, $url) = split /\t/, $line =~ s/\n//r;
-            next if $id eq '-';
+        push @faults, "id $id is $url and was $known"
+            if defined $known && $known ne $url;
+        push @faults, "$url has id $id and had $self->{id}{$url}"
+            if defined $self->{id}{$url} && $self->{id}{$url} != $id;
+        push @faults, "$url was answered and is new"
+            if defined $self->{id}{$url} && $status eq 'new';
 
-            my $known = $self->{url}{$id};
-
-            push @faults, "id $id is $url and was $known"
-                if defined $known && $known ne $url;
-            push @faults, "$url has id $id and had $self->{id}{$url}"
-                if defined $self->{id}{$url} && $self->{id}{$url} != $id;
-            push @faults, "$url was answered and is new"
-                if defined $self->{id}{$url} && $status eq 'new';
-
-            push @ids, $id if !defined $known;
-            $self->{url}{$id} = $url;
-            $self->{id}{$url} = $id;
-            $self->{answers}++;
-        }
+        push @ids, $id if !defined $known;
+        $self->{url}{$id} = $url;
+        $self->{id}{$url} = $id;
+        $self->{answers}++;
     }
 
     @ids = keys %{ $self->{url} } if $all;
