@@ -521,6 +521,30 @@ flog_op(us_op_type_t type, uint64_t id, const char *bytes, uint64_t term)
 }
 
 
+static void
+flog_manifest(us_manifest_t *m)
+{
+    us_disk_error_t  e;
+
+    assert_int_equal(us_manifest_scan(m, flog.head.settings,
+                                      strlen(flog.head.settings), &e),
+                     US_MANIFEST_OK);
+}
+
+
+static void
+flog_state(const us_manifest_t *m)
+{
+    char             *text;
+    size_t            len;
+    us_disk_error_t   e;
+
+    assert_int_equal(us_manifest_print(m, &text, &len, &e), 0);
+    strcpy(flog.head.settings, text);
+    free(text);
+}
+
+
 /* another node begins a term; its row has so many bytes of a name */
 
 static void
@@ -537,14 +561,10 @@ flog_other(const char *name)
 static void
 flog_other_stated(const char *name)
 {
-    char             *text, *at, *end, terms[US_STANDBY_TERMS];
-    size_t            len;
-    us_manifest_t     m;
-    us_disk_error_t   e;
+    char           *at, *end, terms[US_STANDBY_TERMS];
+    us_manifest_t   m;
 
-    text = flog.head.settings;
-    assert_int_equal(us_manifest_scan(&m, text, strlen(text), &e),
-                     US_MANIFEST_OK);
+    flog_manifest(&m);
     assert_int_equal(us_manifest_setting(&m, "terms", terms, sizeof(terms)), 0);
     flog_other(name);
     us_standby_terms(terms, flog.head.term,
@@ -554,9 +574,7 @@ flog_other_stated(const char *name)
     end = strchr(at, '\n') + 1;
     memmove(at, end, strlen(end) + 1);
     assert_int_equal(us_manifest_set(&m, "terms", us_str_of(terms)), 0);
-    assert_int_equal(us_manifest_print(&m, &text, &len, &e), 0);
-    strcpy(flog.head.settings, text);
-    free(text);
+    flog_state(&m);
 }
 
 
@@ -586,10 +604,8 @@ flog_other_end(void)
 static void
 flog_settings(const char *key, char c)
 {
-    char             *text, *at;
-    size_t            len;
-    us_manifest_t     m;
-    us_disk_error_t   e;
+    char           *text, *at;
+    us_manifest_t   m;
 
     text = flog.head.settings;
     at = strstr(text, key);
@@ -599,10 +615,7 @@ flog_settings(const char *key, char c)
     at = strstr(text, "crc32c ");
     snprintf(at, 17, "crc32c %08x\n",
              us_crc32c(0, (uint8_t *) text, (size_t) (at - text)));
-    assert_int_equal(us_manifest_scan(&m, text, strlen(text), &e),
-                     US_MANIFEST_OK);
-    assert_int_equal(us_manifest_print(&m, &at, &len, &e), 0);
-    free(at);
+    flog_manifest(&m);
 }
 
 
@@ -611,18 +624,11 @@ flog_settings(const char *key, char c)
 static void
 flog_lost(const char *lsn)
 {
-    char             *text;
-    size_t            len;
-    us_manifest_t     m;
-    us_disk_error_t   e;
+    us_manifest_t  m;
 
-    text = flog.head.settings;
-    assert_int_equal(us_manifest_scan(&m, text, strlen(text), &e),
-                     US_MANIFEST_OK);
+    flog_manifest(&m);
     assert_int_equal(us_manifest_set(&m, "lost", us_str_of(lsn)), 0);
-    assert_int_equal(us_manifest_print(&m, &text, &len, &e), 0);
-    strcpy(flog.head.settings, text);
-    free(text);
+    flog_state(&m);
 }
 
 

@@ -1629,6 +1629,29 @@ test_memory(void **state)
 }
 
 
+/* a process of a new store whose keeper is about to declare them */
+
+static proc_t *
+declaring(void **state)
+{
+    proc_t  *p;
+
+    (void) teardown(state);
+    (void) setup(state);
+
+    p = proc_start(dirfd_, lockfd_);
+    pass(100);
+    p->l.conf.store.marks[0] = us_string("visited");
+    p->l.conf.store.nmarks = 1;
+    p->l.conf.store.revisit = 60;
+    p->l.conf.store.is_shard = 1;
+    proc_tick(p);
+    assert_non_null(p->jobs[US_ROLE_KEEPER]);
+
+    return p;
+}
+
+
 /* a kill at any call while they are declared: the manifest has them first */
 
 static void
@@ -1645,17 +1668,7 @@ test_declare_kills(void **state)
     static unsigned   at;
 
     for (at = 1; !done; at++) {
-        (void) teardown(state);
-        (void) setup(state);
-
-        p = proc_start(dirfd_, lockfd_);
-        pass(100);
-        p->l.conf.store.marks[0] = us_string("visited");
-        p->l.conf.store.nmarks = 1;
-        p->l.conf.store.revisit = 60;
-        p->l.conf.store.is_shard = 1;
-        proc_tick(p);
-        assert_non_null(p->jobs[US_ROLE_KEEPER]);
+        p = declaring(state);
 
         __lsan_disable();
         world.calls = 0;
@@ -1702,16 +1715,8 @@ test_declare_faults(void **state)
     lost = 0;
 
     for (fault_begin(); fault_next(1); /* void */) {
-        (void) teardown(state);
-        (void) setup(state);
-
-        p = proc_start(dirfd_, lockfd_);
-        pass(100);
-        p->l.conf.store.marks[0] = us_string("visited");
-        p->l.conf.store.nmarks = 1;
+        p = declaring(state);
         world.conf.store = p->l.conf.store;
-        proc_tick(p);
-        assert_non_null(p->jobs[US_ROLE_KEEPER]);
 
         fault_arm();
         proc_thread(p, US_ROLE_KEEPER);
