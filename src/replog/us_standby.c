@@ -366,7 +366,7 @@ us_standby_take(void *data, const us_replog_row_t *row, const uint8_t *p,
         return -1;
     }
 
-    /* that of which a base in force has a part was confirmed before the base */
+    /* a row of which the base has a part was confirmed before the base was */
 
     if (row->next > sb->head.acked && row->lsn >= sb->part.until) {
         return -1;
