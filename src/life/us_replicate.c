@@ -1367,12 +1367,16 @@ us_replicate_done(us_job_t *job)
 
     l = job->life;
 
-    /* a primary's first beat is due at once */
+    /*
+     * It goes on by the connection that it has: to make one takes another
+     * process a part of the lease.
+     */
 
     if (us_share_state(l->sh) == US_LIFE_READY) {
         us_role_release(l->sh, US_ROLE_LOADER, l->self);
         l->env.moved(l->env.data);
-        us_replicate(l);
+        (void) us_job_start(l, US_ROLE_WRITER, us_replicate_write_job,
+                            us_replicate_write_done);
     }
 }
 

@@ -1891,6 +1891,11 @@ test_roles(void **state)
     flog.unopened = 0;
     p = proc_start(disk.dirfd, disk.lockfd);
     comes(p, US_LIFE_READY, 12);
+
+    /* its connection is there, though no beat is due yet */
+
+    assert_int_equal(world.sh->roles[US_ROLE_WRITER].holder, p->l.self);
+    assert_int_equal(world.sh->roles[US_ROLE_LOADER].holder, 0);
 }
 
 
