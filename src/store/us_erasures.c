@@ -10,11 +10,11 @@
  *
  * Operations.  26 has a whole row, of the state that it has then: a replay
  * makes the row or takes over what is later in it; one that is done is opened
- * again by an operation that is not, and counts no less.  27 has entries.  28
- * deletes an id for an erasure, and has how many that has deleted.  29 is found
- * in dumps only: the size of the table, so that it does not grow, which would
- * take more chunks for a while than the store has that was dumped.  Any of them
- * can be applied again.
+ * again by an operation that is not, has no time, and counts no less.  27 has
+ * entries.  28 deletes an id for an erasure, and has how many that has deleted.
+ * 29 is found in dumps only: the size of the table, so that it does not grow,
+ * which would take more chunks for a while than the store has that was dumped.
+ * Any of them can be applied again.
  */
 
 
@@ -270,6 +270,7 @@ us_erasure_reopen_locked(us_arena_t *a, uint64_t number, us_process_t owner,
 
     if (journal) {
         next = *row;
+        next.created = 0;
         next.done = 0;
         next.what = row->what & 0xffff;
 
@@ -1305,7 +1306,9 @@ us_erasure_replay_row(us_store_t *s, const us_op_t *op)
         head.gone = 0;
     }
 
-    if (head.done == 0) {
+    /* the key of its begin may be missing; that of a retry is not this one */
+
+    if (head.done == 0 && head.created) {
         us_keys_put_locked(a, US_KEYS_ERASURE, 0, op->id);
     }
 

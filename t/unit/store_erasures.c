@@ -1170,9 +1170,11 @@ static void
 test_key(void **state)
 {
     zone_t          *z, *r;
+    unsigned         i;
     uint64_t         number, lsn;
     us_store_t      *s;
     us_store_key_t   key = { 77, NOW + 300 }, other = { 78, NOW + 300 };
+    us_store_key_t   last = { 79, NOW + 300 };
     us_store_conf_t  conf = { .erases = 1 };
 
     zone_conf.keys = 1 << 20;
@@ -1209,6 +1211,28 @@ test_key(void **state)
                      US_SEEN);
     assert_int_equal(number, 1);
     zone_destroy(r);
+
+    /* a retry opens the first one again; the key of another is in force */
+
+    assert_int_equal(us_store_erasure_done(s, 1, &lsn), US_OK);
+    assert_int_equal(us_store_erasure_begin(s, 0, TEXT("x"), list_key, 0,
+                                            &last, &number, &lsn), US_NEW);
+    assert_int_equal(number, 4);
+    assert_int_equal(erase(s, 1, "http://a.test/", 0).status, US_ERASED);
+    assert_int_equal(info(s, 1).state, US_ERASURE_DELETING);
+    assert_int_equal(us_store_erasure_lift(s, 4, &lsn), US_OK);
+    stream_drain(&journal, s);
+
+    for (i = 0; i < 2; i++) {
+        r = i ? replay(&journal, journal.len, ZONE) : z;
+        us_store_allow(r->store, &conf);
+        assert_int_equal(us_store_erasure_begin(r->store, 0, TEXT("x"),
+                                                list_key, 0, &last, &number,
+                                                &lsn), US_NEW);
+        assert_int_equal(number, 5);
+    }
+
+    zone_destroy(r);
     zone_conf.keys = 0;
 
     /* not one that was lifted, nor for longer */
@@ -1216,12 +1240,12 @@ test_key(void **state)
     assert_int_equal(us_store_erasure_lift(s, 1, &lsn), US_OK);
     assert_int_equal(us_store_erasure_begin(s, 0, TEXT("x"), list_key, 0,
                                             &key, &number, &lsn), US_NEW);
-    assert_int_equal(number, 4);
+    assert_int_equal(number, 6);
     us_store_time(s, NOW + 301);
     other.until = NOW + 600;
     assert_int_equal(us_store_erasure_begin(s, 0, TEXT("x"), list_key, 0,
                                             &other, &number, &lsn), US_NEW);
-    assert_int_equal(number, 5);
+    assert_int_equal(number, 7);
 
     zone_destroy(z);
 }
