@@ -900,7 +900,11 @@ us_sweep_wanted(const us_store_t *s, uint64_t number)
 }
 
 
-/* whether a pass over the records is due */
+/*
+ * Whether a pass over the records is due.  One that seems to begin in the
+ * future is of another clock, or of this one before it was set back: nobody
+ * knows for how long it has waited.
+ */
 
 static int
 us_sweep_left(const us_store_t *s)
@@ -914,7 +918,7 @@ us_sweep_left(const us_store_t *s)
     since = 0;
     (void) us_store_erasures_left(s, &number, 1, &since);
 
-    return since + s->sweep_delay <= s->now || s->now == 0;
+    return since + s->sweep_delay <= s->now || since > s->now;
 }
 
 

@@ -776,6 +776,37 @@ test_gone(void **state)
 }
 
 
+/* a clock that was ahead, and is not any more, keeps no record */
+
+static void
+test_clock(void **state)
+{
+    zone_t      *z;
+    uint64_t     n, lsn;
+    us_store_t  *s;
+
+    z = zone();
+    s = z->store;
+    journal.len = 0;
+    us_store_sweep_delay(s, 100);
+    assert_int_equal(put(s, "http://a.test/1", 0), US_NEW);
+
+    us_store_time(s, NOW + 3600);
+    n = begin(s, US_ERASURE_URLS, 0);
+    assert_int_equal(erase(s, n, "http://a.test/1", 0).status, US_ERASED);
+    assert_int_equal(us_store_erasure_done(s, n, &lsn), US_OK);
+    assert_false(us_store_sweep_due(s));
+
+    us_store_time(s, NOW);
+    assert_true(us_store_sweep_due(s));
+    sweep(s);
+    assert_true(info(s, n).gone > 0);
+    assert_true(us_store_is_erased(s, 0));
+
+    zone_destroy(z);
+}
+
+
 /*
  * Others come to an erasure that is done: it is not, and its records are not
  * gone, also if they come while a pass goes on.
@@ -1657,6 +1688,7 @@ main(void)
         cmocka_unit_test(test_sweep),
         cmocka_unit_test(test_meanwhile),
         cmocka_unit_test(test_gone),
+        cmocka_unit_test(test_clock),
         cmocka_unit_test(test_again),
         cmocka_unit_test(test_gone_full),
         cmocka_unit_test(test_growth),
