@@ -9,6 +9,7 @@
  *                 deposed
  *     routers     of a cluster of two shards, that grows (router_fake.h), in a
  *                 quarter of the seeds
+ *     erasers     of URLs and sites (eraser.h), in half of the seeds
  *     clients     have no answer, or lose it, and send it again with the same
  *                 token, to any node, while earlier tries go on
  *     stops       of a worker, at any call, for up to an hour
@@ -36,6 +37,7 @@
 #include "life/us_follow.h"
 #include "life/us_replicate.h"
 #include "life/us_replicate_base.h"
+#include "store/us_erase.h"
 #include "cluster/us_map.h"
 #include "store/us_keys.h"
 #include "store/us_ring.h"
@@ -73,6 +75,7 @@
 #define HOUR      3600000
 #define CALM      20000               /* ms after a loss */
 #define DUMP      (1024 * 1024)       /* bytes, at most */
+#define LISTED    4096                /* erased URLs, at most */
 #define JOBS      64                  /* processes, at most */
 #define PATIENCE  600                 /* s, for one history */
 
@@ -112,6 +115,15 @@ typedef enum {
     M_ROUTED_UNAVAILABLE,
     M_UNANSWERED,
     M_ORPHAN,
+    M_ERASED,
+    M_ERASED_SITE,
+    M_BARRED,
+    M_LIFTED,
+    M_ANEW,
+    M_SWEPT,
+    M_HELD,
+    M_WIPED,
+    M_NO_TEXT,
     MARKS
 } mark_t;
 
@@ -127,8 +139,8 @@ static const struct {
     { "of these refused", 6 },
     { "stops of an hour", 6 },
     { "new bases", 6 },
-    { "losses", 6 },
-    { "of these given up", 6 },
+    { "losses", 12 },
+    { "of these given up", 12 },
     { "keys looked at", 6 },
     { "workers killed in a call", 6 },
     { "nodes restarted", 100 },
@@ -148,7 +160,16 @@ static const struct {
     { "URLs that a router is not sure of", 40 },
     { "URLs that no shard answered", 40 },
     { "calls without an answer", 40 },
-    { "calls done after they were given up", 40 }
+    { "calls done after they were given up", 40 },
+    { "URLs erased", 6 },
+    { "URLs erased with their site", 6 },
+    { "adds refused as erased", 6 },
+    { "erasures lifted", 6 },
+    { "URLs new after they were erased", 6 },
+    { "sweeps over records", 6 },
+    { "wipes that held a job", 40 },
+    { "workers that have wiped", 6 },
+    { "erased records without a text, in the end", 6 }
 };
 
 
@@ -177,6 +198,9 @@ typedef enum {
     DELETE,
     MARK,
     CLAIM,
+    ERASE,
+    SITE,                             /* is erased */
+    LIFT,
     LOOK,
     CHANGES = LOOK
 } kind_t;
@@ -188,12 +212,14 @@ typedef struct {
     uint32_t           key;
     int                known;         /* acknowledged before it was looked up */
     int                gone;          /* the delete of it was */
+    int                barred;        /* an erasure of it was */
     int                again;
     us_store_status_t  status;
     uint64_t           id;
     uint32_t           shard;
     uint64_t           at;            /* of a claim, s since 1970 */
     unsigned           claims;        /* of the id before */
+    unsigned           undone;        /* of the URL before */
 } item_t;
 
 
@@ -214,6 +240,11 @@ typedef struct {
     us_life_view_t     view;
     uint64_t           lsn;
     uint64_t           epoch;
+    uint64_t           number;        /* of its erasure */
+    unsigned           erased;        /* of the items */
+    uint64_t           top;           /* ids below are gone by it */
+    int                listed;        /* the site is */
+    uint64_t           since;         /* ms */
 } request_t;
 
 
@@ -229,6 +260,7 @@ typedef struct {
     uint32_t           keys[BATCH];
     unsigned           sent;
     int                answered;
+    uint64_t           number;        /* of its erasure, which was answered */
 } try_t;
 
 
@@ -243,6 +275,12 @@ typedef struct {
     int                  working;     /* in its event loop */
     us_replicate_wish_t  wish;
     request_t            requests[REQUESTS];
+    us_sweep_t           sweep;
+    uint64_t             sweep_generation;
+    uint64_t             wipe_generation;
+    uint64_t             wipe_next;   /* ms */
+    uint64_t             wiping;      /* LSNs: see eraser_wipe() */
+    uint64_t             wiped;
     jmp_buf              kill;
 } worker_t;
 
@@ -265,13 +303,19 @@ typedef struct {
     int                  marked;
     int                  left;        /* a client did not come back for it */
     uint64_t             claimed;
+    unsigned             undone;      /* tries to delete or to erase it */
+    int                  erasing;     /* there was one to erase it */
+    uint64_t             barred;      /* the last erasure, acknowledged; or 0 */
+    uint64_t             barred_lsn;
 } url_t;
 
 
 typedef struct {
     uint32_t             key;         /* + 1; 0: not answered */
     uint64_t             lsn;         /* of its add, or of a later change */
-    int                  gone;        /* its delete was acknowledged */
+    int                  gone;        /* its delete was acknowledged, */
+    int                  erased;      /* or its erasure */
+    unsigned             undone;      /* + 1: of the URL when it was added */
     int                  new;         /* an answer was, */
     uint32_t             token;       /* to this one */
     int                  fetched;     /* it was new or due to a client */
@@ -536,8 +580,18 @@ env_pause(void *data, unsigned ms)
 {
     worker_t *w = data;
 
+    unsigned  i;
+
     clock_ms += ms;
     world(w);
+
+    /* what a thread waits for is maybe another worker's */
+
+    for (i = 0; quiet && i < NODES * WORKERS; i++) {
+        worker_step(&nodes[i / WORKERS].workers[i % WORKERS]);
+    }
+
+    self = w->serial;
     (void) us_life_refresh(&w->l);
     (void) us_life_tick(&w->l);
 }
@@ -597,7 +651,8 @@ env_say(void *data, us_say_t level, const char *text)
 /* what was answered */
 
 static const char  *kind_words[] = { "add", "add older=", "delete", "mark",
-                                     "claim", "look-up" };
+                                     "claim", "erase", "erase site=", "lift",
+                                     "look-up" };
 
 static const char  *status_words[] = {
     "new", "seen", "unseen", "full", "busy", "deleted", "unknown", "ok",
@@ -605,19 +660,29 @@ static const char  *status_words[] = {
 };
 
 
-static void
-text_of(uint32_t key, char url[64])
+/* one of the site that is erased */
+
+static int
+of_site(uint32_t key)
 {
-    (void) snprintf(url, 64, "http://site%u.test/a/long/path/%u", key % 7, key);
+    return store.erases && key % 8 == 2;
 }
 
 
-/* one that clients delete, so that it may have several ids */
+static void
+text_of(uint32_t key, char url[64])
+{
+    (void) snprintf(url, 64, "http://site%u.test/a/long/path/%u",
+                    of_site(key) ? 7 : key % 7, key);
+}
+
+
+/* one that clients delete, or erase, so that it may have several ids */
 
 static int
 deletable(uint32_t key)
 {
-    return key % 8 == 0;
+    return key % 8 == 0 || (store.erases && key % 8 < 3);
 }
 
 
@@ -674,9 +739,18 @@ answered(const request_t *r, const item_t *it)
 
     if (it->status == US_NEW) {
         assert_true(!g->new || (r->token && g->token == r->token));
+        assert_false(it->barred && !it->again);
 
         if (g->new) {
             mark(M_NEW_AGAIN);
+        }
+
+        if (!it->again) {
+            g->undone = it->undone + 1;
+        }
+
+        if (u->erasing && u->id != US_STORE_NO_ID && u->id != id) {
+            mark(M_ANEW);
         }
 
         g->new = 1;
@@ -745,6 +819,11 @@ reply_item(const request_t *r, const item_t *it)
         mark(M_DENIED);
         return;
 
+    case US_ERASED:
+        assert_true(u->erasing);
+        mark(M_BARRED);
+        return;
+
     case US_FULL:
     case US_MOVED:
         return;
@@ -806,6 +885,7 @@ try_of(uint32_t token)
 static int   request_make(request_t *r, int reads);
 
 #include "router_fake.h"
+#include "eraser.h"
 
 
 /* its reply is sent, and may be lost */
@@ -825,8 +905,13 @@ reply(request_t *r)
         return;
     }
 
-    for (i = 0; i < r->n; i++) {
-        reply_item(r, &r->items[i]);
+    if (erases(r->kind)) {
+        eraser_reply(r);
+
+    } else {
+        for (i = 0; i < r->n; i++) {
+            reply_item(r, &r->items[i]);
+        }
     }
 
     call_reply(r, IDS);
@@ -936,6 +1021,7 @@ request_add(worker_t *w, request_t *r, unsigned n)
         it->status = items[i].status;
         it->id = items[i].id;
         it->again = items[i].again;
+        it->undone = urls[it->key].undone;
 
         if (it->status == US_FENCED) {
             break;
@@ -995,6 +1081,7 @@ request_look(worker_t *w, request_t *r, unsigned n)
 
         case DELETE:
             us_life_deleting(l);
+            urls[it->key].undone++;
             r->lsn = 0;
             it->status = us_store_delete(l->store, it->id, &was, &r->lsn);
             us_life_deleted(l, r->lsn);
@@ -1037,11 +1124,11 @@ request_run(worker_t *w, request_t *r)
 
     if (r->asks && us_life_overtaken(l, &r->view, 0)) {
         mark(M_REFUSED);
-        r->stage = FREE;
+        request_drop(w, r);
         return;
     }
 
-    if (!quiet && calm == 0 && depth < 2 && chance(2)) {
+    if (!quiet && calm == 0 && depth < 2 && chance(erases(r->kind) ? 40 : 2)) {
         stop(w);
     }
 
@@ -1049,8 +1136,8 @@ request_run(worker_t *w, request_t *r)
         us_life_view(l, &r->view);
     }
 
-    if (r->done && r->epoch != epoch_of(l->store)) {
-        r->stage = FREE;
+    if (r->epoch && r->epoch != epoch_of(l->store)) {
+        request_drop(w, r);
         return;
     }
 
@@ -1065,6 +1152,7 @@ request_run(worker_t *w, request_t *r)
     for (i = r->done; i < r->done + n; i++) {
         r->items[i].known = urls[r->items[i].key].id != US_STORE_NO_ID
                             && !deletable(r->items[i].key);
+        r->items[i].barred = eraser_bars(r->items[i].key);
     }
 
     us_store_time(l->store, now_s(w->node));
@@ -1074,6 +1162,10 @@ request_run(worker_t *w, request_t *r)
 
     if (r->kind == ADD || r->kind == DUE) {
         request_add(w, r, n);
+
+    } else if (erases(r->kind)) {
+        eraser_run(w, r);
+        i = r->done;
 
     } else {
         request_look(w, r, n);
@@ -1098,7 +1190,7 @@ request_run(worker_t *w, request_t *r)
         }
     }
 
-    if (r->done == r->n) {
+    if (r->stage != FREE && r->done == r->n) {
         r->stage = ADMITTED;
         park(w, r);
     }
@@ -1135,6 +1227,7 @@ get(worker_t *w)
         text_of(ids[id].key - 1, url);
         assert_int_equal(len, strlen(url));
         assert_memory_equal(buf, url, len);
+        assert_false(ids[id].gone && us_life_whole(&w->l));
 
     } else if (status == US_UNKNOWN) {
         assert_false(us_life_whole(&w->l));
@@ -1198,6 +1291,7 @@ given_up(void)
     gave_lost = lost;
     lost = 0;
     mark(M_GAVE_UP);
+    eraser_lost(gave_lost);
 
     for (i = 0; i < IDS; i++) {
         ids[i].due = 0;
@@ -1212,17 +1306,59 @@ given_up(void)
 }
 
 
+/* anything but an erasure */
+
+static void
+request_any(request_t *r, int reads)
+{
+    unsigned  i, kind;
+
+    /* at a node that is cut off: what another one may have added since */
+
+    if (reads && chance(700)) {
+        r->kind = LOOK;
+        r->n = 1;
+        r->items[0].key = recent[(nrecent + RECENT - 1 - any(3)) % RECENT];
+        return;
+    }
+
+    kind = any(20);
+    r->kind = kind < 7 ? ADD : kind < 9 ? DUE : kind < 17 ? LOOK
+              : kind < 18 ? MARK : kind < 19 ? CLAIM : DELETE;
+    r->kind = reads ? LOOK : r->kind;
+    r->n = r->kind < DELETE || r->kind == LOOK ? 1 + any(BATCH) : 1;
+    r->items[0].key = any(KEYS);
+    r->items[0].key -= r->kind == DELETE ? r->items[0].key % 8 : 0;
+
+    /* what another client has just added */
+
+    if (r->kind == LOOK && chance(500)) {
+        r->items[0].key = recent[any(RECENT)];
+    }
+
+    /* what was erased, and may have been lifted since */
+
+    if (store.erases && r->kind == ADD && chance(250)) {
+        r->items[0].key = eraser.keys[any(RECENT)];
+    }
+
+    for (i = 1; i < r->n; i++) {
+        r->items[i].key = (r->items[i - 1].key + 2 * (1 + any(20))) % KEYS;
+    }
+}
+
+
 /*
  * What a request of a client is: of one kind, URLs that differ.  Those of odd
- * keys are added with a token.  All faults being over, clients only send again
- * what they have no answer to.
+ * keys are added with a token, and some are erased with one.  All faults being
+ * over, clients only send again what they have no answer to.
  */
 
 static int
 request_make(request_t *r, int reads)
 {
     try_t     *t;
-    unsigned   i, j, kind;
+    unsigned   i, j;
 
     memset(r, 0, sizeof(request_t));
 
@@ -1248,31 +1384,8 @@ request_make(request_t *r, int reads)
         return 0;
     }
 
-    /* at a node that is cut off: what another one may have added since */
-
-    if (reads && chance(700)) {
-        r->kind = LOOK;
-        r->n = 1;
-        r->items[0].key = recent[(nrecent + RECENT - 1 - any(3)) % RECENT];
-        return 1;
-    }
-
-    kind = any(20);
-    r->kind = kind < 7 ? ADD : kind < 9 ? DUE : kind < 17 ? LOOK
-              : kind < 18 ? MARK : kind < 19 ? CLAIM : DELETE;
-    r->kind = reads ? LOOK : r->kind;
-    r->n = r->kind < DELETE || r->kind == LOOK ? 1 + any(BATCH) : 1;
-    r->items[0].key = any(KEYS);
-    r->items[0].key -= r->kind == DELETE ? r->items[0].key % 8 : 0;
-
-    /* what another client has just added */
-
-    if (r->kind == LOOK && chance(500)) {
-        r->items[0].key = recent[any(RECENT)];
-    }
-
-    for (i = 1; i < r->n; i++) {
-        r->items[i].key = (r->items[i - 1].key + 2 * (1 + any(20))) % KEYS;
+    if (reads || !eraser_make(r)) {
+        request_any(r, reads);
     }
 
     for (i = 0; i < r->n; i++) {
@@ -1283,7 +1396,9 @@ request_make(request_t *r, int reads)
         }
     }
 
-    if (r->kind >= DELETE || r->items[0].key % 2 == 0) {
+    if (r->kind == ERASE ? chance(500)
+                         : r->kind >= DELETE || r->items[0].key % 2 == 0)
+    {
         return 1;
     }
 
@@ -1299,7 +1414,7 @@ request_make(request_t *r, int reads)
 
     /* nobody sends it again */
 
-    for (i = 0; t->token && i < r->n; i++) {
+    for (i = 0; t->token && r->kind != ERASE && i < r->n; i++) {
         urls[r->items[i].key].left = 1;
     }
 
@@ -1309,6 +1424,7 @@ request_make(request_t *r, int reads)
         t->n = r->n;
         t->answered = 0;
         t->sent = 0;
+        t->number = 0;
 
         for (i = 0; i < r->n; i++) {
             t->keys[i] = r->items[i].key;
@@ -1338,7 +1454,7 @@ request_begin(worker_t *w, request_t *r)
         mark(M_AGAIN);
     }
 
-    r->asks = r->kind == LOOK || chance(500);
+    r->asks = r->kind == LOOK || erases(r->kind) || chance(500);
     us_life_view(&w->l, &r->view);
     r->stage = ADMITTED;
 
@@ -1397,6 +1513,7 @@ requests(worker_t *w)
         map_apply_at(w);
     }
 
+    eraser_tick(w);
     get(w);
     w->working = 0;
 }
@@ -1417,6 +1534,11 @@ worker_start(worker_t *w)
     w->until = 0;
     w->busy = 0;
     w->working = 0;
+    w->sweep_generation = 0;
+    w->wipe_generation = 0;
+    w->wipe_next = 0;
+    w->wiping = 0;
+    w->wiped = 0;
     w->serial = ++serials << US_PROCESS_PID_BITS | 1;
 
     l->env = (us_life_env_t) { env_now, env_start, env_pause, env_no, env_yes,
@@ -1430,6 +1552,7 @@ worker_start(worker_t *w)
     l->conf.sync_name = "always";
     l->conf.sync = US_SYNC_ALWAYS;
     l->conf.replicate = &w->node->conf;
+    l->conf.erase_within = ERASE_WITHIN;
     l->conf.store = store;
 
     self = w->serial;
@@ -1446,6 +1569,7 @@ worker_end(worker_t *w)
 
     l = &w->l;
     w->serial = 0;
+    eraser_end(w);
     us_follow_stop(&l->follow);
 
     if (l->store) {
@@ -1830,6 +1954,7 @@ begin(uint64_t seed)
     fake_init(&fake, seed, meanwhile);
     fake.reaches = reaches;
 
+    eraser_begin(seed);
     cluster_begin(seed);
     store.is_shard = cluster.on;
     zone_size = us_store_min_size(&store) + 256 * 1024;
@@ -1928,12 +2053,14 @@ run(uint64_t seed, unsigned steps)
 /*
  * The operations that would make a store as it is: records, models, deletes,
  * claims, keys, sets, erasures.  Its index goes its own way, as leaves divide
- * by what has been in them.
+ * by what has been in them, and so does the order of what was erased.
  */
 
 typedef struct {
     size_t    len;
     uint8_t   p[DUMP];
+    size_t    nlisted;
+    uint64_t  listed[LISTED][2];
 } dump_t;
 
 
@@ -1955,6 +2082,13 @@ dump_put(void *data, const uint8_t *p, size_t len)
             continue;
         }
 
+        if (op.type == US_OP_ERASED_URLS) {
+            assert_true(op.bytes.len / 16 <= LISTED - d->nlisted);
+            memcpy(d->listed[d->nlisted], op.bytes.data, op.bytes.len);
+            d->nlisted += op.bytes.len / 16;
+            continue;
+        }
+
         assert_true((size_t) n <= DUMP - d->len);
         memcpy(d->p + d->len, p, n);
         d->len += n;
@@ -1964,12 +2098,21 @@ dump_put(void *data, const uint8_t *p, size_t len)
 }
 
 
+static int
+listed_cmp(const void *one, const void *two)
+{
+    return memcmp(one, two, 16);
+}
+
+
 static void
 dump_of(us_store_t *s, dump_t *d, uint64_t *lsn)
 {
     d->len = 0;
+    d->nlisted = 0;
     us_store_time(s, 1000000000);
     assert_int_equal(us_store_dump(s, dump_put, d, lsn), 0);
+    qsort(d->listed, d->nlisted, 16, listed_cmp);
 }
 
 
@@ -1990,6 +2133,8 @@ same(void)
         assert_int_equal(lsn, first);
         assert_int_equal(b.len, a.len);
         assert_memory_equal(b.p, a.p, a.len);
+        assert_int_equal(b.nlisted, a.nlisted);
+        assert_memory_equal(b.listed, a.listed, a.nlisted * 16);
     }
 }
 
@@ -2036,6 +2181,7 @@ check(void)
         assert_int_equal(epoch_of(l->store), epoch);
         us_arena_open(&a, l->mem);
         memset(&past, 0, sizeof(past));
+        eraser_check(l);
 
         for (id = 0; id < us_store_next_id(l->store); id++) {
             status = us_store_get(l->store, id, buf, &len);
@@ -2093,6 +2239,13 @@ check(void)
 
             } else if (item.status == US_SEEN) {
                 assert_false(ids[item.id].gone);
+            }
+
+            /* since it was new, nobody has tried to take it away */
+
+            if (ids[urls[id].id].undone == urls[id].undone + 1) {
+                assert_int_equal(item.status, US_SEEN);
+                assert_int_equal(item.id, urls[id].id);
             }
         }
     }
@@ -2218,7 +2371,7 @@ simulation(void **state)
 
     first = number("US_SEED", 0);
     says = first != 0;
-    seeds = says ? 1 : number("US_SEEDS", 6);
+    seeds = says ? 1 : number("US_SEEDS", 12);
     first = says ? first : number("US_FIRST", 1);
 
     failed = histories(first, first + seeds - 1,
