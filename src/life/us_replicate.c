@@ -662,6 +662,10 @@ us_replicate_write_job(us_job_t *job)
 
         break;
 
+    case US_APPENDER_WAITS:
+        r->f.fails = 0;
+        /* fall through */
+
     case US_APPENDER_AGAIN:
         us_replicate_stall(r, US_SAY_ALERT);
         break;

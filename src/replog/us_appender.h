@@ -32,6 +32,11 @@
  * Nodes may have different leases.  A term keeps the one that it began with,
  * and the log's settings state how long those before it may last.
  *
+ * A primary that heard nothing for a lease may have missed a term, and a server
+ * that lost that term may be in charge now.  So a lease passes in its next
+ * session before anything is confirmed.  It appends meanwhile, so that no
+ * standby takes over.
+ *
  * The place (us_replog_place_t) is in memory that all processes of a node
  * share.  One process at a time is the primary's; it may be killed at any
  * instruction.
@@ -47,6 +52,8 @@
 
 
 #define US_APPENDER_BEAT   500         /* ms without a confirmed commit */
+#define US_REPLOG_DRIFT    100         /* clocks of two nodes differ by less
+                                          than this part of a lease */
 
 
 typedef struct {
@@ -70,6 +77,7 @@ typedef struct {
 typedef enum {
     US_APPENDER_OK = 0,                /* all that was asked for is confirmed */
     US_APPENDER_AGAIN,                 /* not yet: error says why */
+    US_APPENDER_WAITS,                 /* the same: a lease passes first */
     US_APPENDER_DEPOSED,
     US_APPENDER_LOST
 } us_appender_rc_t;
@@ -89,6 +97,8 @@ typedef struct {
 
     unsigned            known:1;      /* no row follows `last`, as far as this
                                          process knows */
+    uint64_t            session;      /* in which a change was made last */
+    uint64_t            since;        /* ms: a lease passes from then; or 0 */
 
     /* of the step under way; freed at its end, as it has texts of URLs */
     us_str_t            pieces[2];

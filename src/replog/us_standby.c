@@ -507,7 +507,7 @@ us_standby_wait(us_standby_t *sb)
     }
 
     if (sb->env.now(sb->env.data) - sb->seen
-        <= sb->lease + sb->lease / US_STANDBY_DRIFT)
+        <= sb->lease + sb->lease / US_REPLOG_DRIFT)
     {
         return US_STANDBY_OK;
     }

@@ -52,8 +52,6 @@
 #define US_STANDBY_TERMS  1024        /* bytes of a list of terms */
 #define US_STANDBY_READ   (4 * 1024 * 1024)     /* bytes of one step */
 #define US_STANDBY_QUIET  10000       /* ms without row or beat */
-#define US_STANDBY_DRIFT  100         /* clocks of two nodes differ by less than
-                                         this part of a lease */
 
 
 typedef enum {

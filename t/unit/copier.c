@@ -639,7 +639,7 @@ static us_replicate_conf_t  replicate = {
     .conninfo = "",
     .node = "n0",
     .single = 1,
-    .lease = 100
+    .lease = 1000
 };
 
 
