@@ -30,7 +30,8 @@
  *     norm      the "normalization" that GET /stats of each shard reports
  *     key       what decides the slot: "url" or "site"
  *     shards    by number: uuid of the store, and the nodes that have it, by
- *               the names of their upstreams; the first is asked first
+ *               the names of their upstreams; the first is asked first,
+ *               until another one has answered
  *     slots     each slot once, alone ("17") or in a range; the owner, and
  *               then all former owners, the latest first
  *

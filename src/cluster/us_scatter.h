@@ -19,11 +19,11 @@
  * The slot of a URL decides which shards it goes to (us_map.h):
  *
  *     no former owners    the owner is asked what the client has asked
- *     former owners       the owner is asked to look the URL up; all of them
- *                         at once are asked for what it has not; an add goes
- *                         to the owner in the third round, if all of them
- *                         have answered, and nobody had the URL, or refuses
- *                         it because it was erased there
+ *     former owners       round 1: the owner looks the URL up
+ *                         round 2: if it has not hit, all former owners do
+ *                         round 3: an add goes to the owner, if all of them
+ *                                  have answered, none has the URL, and none
+ *                                  refuses it because it was erased there
  *
  * What is done by id (sets, claims, id -> URL) goes to the shard of the id.  A
  * URL is looked up first, as above, and then it has an id or is `unknown`.

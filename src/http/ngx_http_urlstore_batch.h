@@ -29,6 +29,10 @@
  * the URL of an id is looked up when it is sent; texts that are not in the
  * store (URLs of /seen, refs) are kept, and count up to urlstore_max_reply.
  *
+ * A full zone does not end a batch: a URL that is new, and for which there is
+ * no room, is `full`, and all others are answered as ever.  A request of one
+ * item is a 507 instead.
+ *
  * A fault of the envelope ends the batch.  The items before it are still sent
  * to the store, and the problem document has their answers.
  */

@@ -24,7 +24,9 @@
  * whose index is ready.  So the length of the journal past the snapshot bounds
  * the time of a start.  But a snapshot writes the whole store again.  If one is
  * taken when the journal has grown to a twelfth of the snapshot, all snapshots
- * together write twelve bytes for each byte that is added.
+ * together write twelve bytes for each byte that is added.  us_keep() asks that
+ * at each tick of each worker (us_policy_due(), us_keep.c).  The worker that
+ * gets the role of the keeper writes the snapshot, in a thread.
  *
  * With the default option a start replays at most 12 MiB, or a twelfth of a
  * snapshot of more than 144 MiB, and what is added while the snapshot is being

@@ -6,10 +6,10 @@
  *
  *     us_life.h     what a process does and may answer             (public)
  *     us_share.h    what the processes share: state, roles, members, tail
- *     us_job.h      work of a role, in a thread; when a snapshot is due
+ *     us_job.h      work of a role, in a thread; why snapshots are taken
  *     us_load.c     files -> store; waiting for another owner
  *     us_write.c    store -> journal, journal -> disk
- *     us_keep.c     snapshots, scrubs, repairs
+ *     us_keep.c     snapshots, when they are due, scrubs, repairs
  *     us_promise.c  what is promised, and which requests may pass
  *     us_known.h    a primary's replicas, and what they have said of erasures
  *     us_follow.c   operations that somebody else has logged

@@ -25,14 +25,18 @@
  * has LOST rows that were confirmed, or this server of it does not have them.
  * Nothing is applied then, and it is tried again.
  *
- * A row may also have been removed by a new base (us_rebase.h).  That is known
- * by the log's first row: rows follow it from an LSN on that is not below what
- * was applied, after a row whose term is not lower.  Rows are never removed
- * otherwise, so that base has all that was applied.  At the same LSN, term and
- * crc show that nothing is missing; at a higher one all is read anew, unless
- * a later term began before what was applied: then the log was shorter at that
- * time, and has gone on otherwise.  If the log does not state where its terms
- * began, it is LOST if it was found so before.
+ * A new base (us_rebase.h) may have removed that row, which the log's first row
+ * shows:
+ *
+ *     its LSN, term and crc are the same       nothing is missing: go on
+ *     a higher LSN, no lower term, and no      the base has all that was
+ *     later term began below what was applied  applied, and more: read anew
+ *     the same, but the log does not state     read anew, unless it was LOST
+ *     where its terms began                    before
+ *     all else                                 LOST
+ *
+ * Where a later term began below that, the log was shorter at that time, and
+ * has gone on otherwise.  If nothing but a base was applied, it is read anew.
  *
  * The parts of a base are those of one base (us_part_t.base), wherever they
  * were read, and at the end that base and the log's first row are there in one

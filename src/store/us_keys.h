@@ -4,8 +4,8 @@
  * claims due, so that a retry with the key is answered so again.
  *
  * The store knows a key by its name, 64 bits of a hash that its caller makes,
- * and for some time.  The memory is a ring of entries in the zone.  The oldest
- * ones are overwritten.
+ * until the time that its request gave (keep=), or until newer entries have
+ * taken its place: the memory is a ring of entries in the zone.
  *
  *     entries  | dead |.....|entry|entry|entry|entry| dead |   at % n
  *                            n - SLACK ago       end

@@ -28,9 +28,9 @@
  *    the next one to take the lock completes the update that it left.
  *  - Processes are recorded by pid and start time.  All that share a mapping
  *    must share a pid namespace.
- *  - Only a set that is dropped gives memory back.  A deleted URL keeps its
- *    bytes, as other records may refer to them, until it is erased
- *    (us_erase.h); then it keeps its room.
+ *  - Only sets, and the list of what was erased, give memory back.  A deleted
+ *    URL keeps its bytes, as other records may refer to them, until it is
+ *    erased (us_erase.h); then it keeps its room.
  *  - All processes must have the same US_LAYOUT (us_arena.h); us_store_open()
  *    refuses any other.
  *  - 64-bit little-endian machines only.

@@ -10,24 +10,26 @@
  *            chunks, each owned by one area       <----  taken downwards
  *   size
  *
- * The zone is full when the two meet.  Only the log is contiguous; all else
- * grows by chunks of 1 << chunk_shift bytes (a 24,576th to a 49,152nd of
- * the zone, 16 KiB to 1 MiB), which an area finds by its directory of chunk
- * numbers.  A chunk is zero when it is taken.
+ * The zone is full before the two meet: see the reserve.  Only the log is
+ * contiguous; all else grows by chunks of 1 << chunk_shift bytes (a 24,576th to
+ * a 49,152nd of the zone, 16 KiB to 1 MiB), which an area finds by its
+ * directory of chunk numbers.  A chunk is zero when it is taken.
  *
- * While a store answers requests, only sets give chunks back (us_sets.c).  A
- * replay has the zone to itself: it builds the index anew and gives back the
- * chunks that it no longer needs.  They form a list, head->spare; each of them
- * begins with the number of the next.
+ * While a store answers requests, only sets (us_sets.c) and the list of what
+ * was erased (us_erased.c) give chunks back.  A replay has the zone to itself:
+ * it builds the index anew and gives back the chunks that it no longer needs.
+ * They form a list, head->spare; each of them begins with the number of the
+ * next.
  *
  *
- * The reserve.  A store whose zone is full must fit the same zone when it is
- * replayed.  A replay builds the index anew, under another hash key, and may
- * need more chunks for it; us_bulk_chunks() is a bound of them.  Members of
- * sets may be packed less well.  All other areas need as many chunks as before,
- * or fewer.  So every operation leaves a->keep chunks free: the bound less the
- * chunks that index and cache have now; and a->slack, which is us_sets_slack().
- * The writer sets both.
+ * The reserve.  A store that is full must fit the same zone when it is
+ * replayed, although a replay builds the index anew, under another hash key,
+ * and its index and its sets may be packed less well.  So room is refused
+ * before the two meet: each writer sets how many chunks such an index may need
+ * beyond those that index and cache have now (a->keep: us_bulk_chunks() less
+ * these), and how many such sets may (a->slack: us_sets_slack()).  Only the
+ * index may take chunks of the former, only index and sets those of the latter.
+ * All other areas need as many chunks in a replay as before, or fewer.
  *
  * The zone holds offsets from its start, never a pointer: processes may map it
  * at different addresses.
