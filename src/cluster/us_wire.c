@@ -355,3 +355,59 @@ us_wire_erasure(us_str_t text)
 
     return us_wire_number(value, &number) ? number : 0;
 }
+
+
+int
+us_wire_again(const us_wire_end_t *end)
+{
+    if (end->refused || end->reads) {
+        return end->refused || end->status == 0 || end->status == 503;
+    }
+
+    return end->status == 0 && !end->sent;
+}
+
+
+int
+us_wire_unsure(const us_wire_end_t *end)
+{
+    if (end->reads || end->refused || !end->sent) {
+        return 0;
+    }
+
+    switch (end->code) {
+
+    /* what was refused for itself was not done; but for the end of a batch */
+
+    case 507:
+        return 0;
+
+    /*
+     * A set was dropped: what was done before is in the problem, unless that
+     * was cut.
+     */
+
+    case 404:
+        return end->status == 0
+               || (end->text.len
+                   && memmem(end->text.data, end->text.len, "\"results\"", 9));
+
+    case 408:
+    case 413:
+        return 1;
+
+    default:
+        return end->code < 400 || end->code >= 500;
+    }
+}
+
+
+unsigned
+us_wire_node(const us_wire_end_t *end, unsigned node, unsigned first)
+{
+    if (end->refused || end->status >= 500) {
+        return first;
+    }
+
+    return end->status ? node : node + 1;
+}

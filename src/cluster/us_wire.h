@@ -16,6 +16,12 @@
  *
  * A shard is trusted to be a shard, not to be right: each byte is checked, and
  * what is malformed counts as not answered.
+ *
+ * And what is done about a call that has no such answer.  One that failed
+ * before anything was sent, or that a node has refused (Urlstore-Refused), is
+ * tried at the shard's next node.  One that only reads is tried there after any
+ * failure, and after a 503.  No other is sent again: a shard may have done what
+ * it was asked, and a second try would answer `seen` for a new URL.
  */
 
 
@@ -79,6 +85,32 @@ uint64_t us_wire_erasure(us_str_t text);
 
 /* the same of /urls: where the list goes on */
 int us_wire_next(us_str_t text, uint64_t *next);
+
+
+/* how a call to a node has ended */
+
+typedef struct {
+    unsigned          status;         /* of the reply; 0: there is none */
+    unsigned          code;           /* of what came of one; 0: nothing did */
+    us_str_t          text;           /* of its body */
+    unsigned          reads:1;        /* it changes nothing */
+    unsigned          sent:1;         /* something was */
+    unsigned          refused:1;      /* the node has done nothing */
+} us_wire_end_t;
+
+
+/* whether another node may have an answer, and may be asked */
+int us_wire_again(const us_wire_end_t *end);
+
+/* whether the shard may have done what it was asked, and has not said so */
+int us_wire_unsure(const us_wire_end_t *end);
+
+/*
+ * Where the next call of the shard begins, after one that began at `first` and
+ * ended at node: there if it has answered, past it if it has not.  A standby
+ * refuses at once, so a wrong guess costs one more call.
+ */
+unsigned us_wire_node(const us_wire_end_t *end, unsigned node, unsigned first);
 
 
 #endif /* _US_WIRE_H_INCLUDED_ */

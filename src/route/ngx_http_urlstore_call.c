@@ -32,15 +32,8 @@
  *   - After the body nginx would send a last buffer, for which the subrequest
  *     would allocate memory as long as the reply; r->header_only prevents it.
  *
- * A call that failed before anything was sent, or that a node has refused
- * (Urlstore-Refused), is tried at the shard's next node.  One that only reads
- * is tried there after any failure, and after a 503.  No other is sent again: a
- * shard may have done what it was asked, and a second try would answer `seen`
- * for a new URL.
- *
- * The next call of the shard begins at the node that has answered, or at the
- * one after a node that has not.  A standby refuses at once, so a wrong guess
- * costs one more call.  All workers share the word.
+ * When a call is tried at the shard's next node, and where the next call of the
+ * shard begins, is decided in us_wire.h.  All workers share the word of that.
  */
 
 
@@ -774,10 +767,27 @@ ngx_http_urlstore_call_begin(ngx_http_urlstore_fan_t *fan,
 }
 
 
+static us_wire_end_t
+ngx_http_urlstore_call_end(const ngx_http_urlstore_call_t *call)
+{
+    us_wire_end_t  end;
+
+    end.status = call->status;
+    end.code = call->code;
+    end.text = call->text;
+    end.reads = call->reads;
+    end.sent = call->sent;
+    end.refused = call->refused;
+
+    return end;
+}
+
+
 ngx_uint_t
 ngx_http_urlstore_call_ended(ngx_http_urlstore_call_t *call)
 {
-    ngx_uint_t                  again, nnodes;
+    ngx_uint_t                  nnodes;
+    us_wire_end_t               end;
     ngx_http_urlstore_calls_t  *sums;
 
     if (!call->ended) {
@@ -787,14 +797,9 @@ ngx_http_urlstore_call_ended(ngx_http_urlstore_call_t *call)
     call->ended = 0;
     nnodes = call->map->shards[call->shard].nnodes;
 
-    /* whether it may have an answer at another node */
+    end = ngx_http_urlstore_call_end(call);
 
-    again = call->refused
-            || (call->status
-                ? call->reads && call->status == NGX_HTTP_SERVICE_UNAVAILABLE
-                : call->reads || !call->sent);
-
-    if (again && call->tries < nnodes
+    if (us_wire_again(&end) && call->tries < nnodes
         && (!call->probes || ngx_http_urlstore_now() - call->start
                              <= 2000 * NGX_HTTP_URLSTORE_CALL_PROBE))
     {
@@ -823,9 +828,7 @@ ngx_http_urlstore_call_ended(ngx_http_urlstore_call_t *call)
         (void) ngx_atomic_fetch_add(&sums->failed, 1);
     }
 
-    if (!call->refused && call->status < NGX_HTTP_INTERNAL_SERVER_ERROR) {
-        sums->node = call->status ? call->node : call->node + 1;
-    }
+    sums->node = us_wire_node(&end, call->node, sums->node);
 
     return 1;
 }
@@ -834,32 +837,11 @@ ngx_http_urlstore_call_ended(ngx_http_urlstore_call_t *call)
 ngx_uint_t
 ngx_http_urlstore_call_unsure(ngx_http_urlstore_call_t *call)
 {
-    if (call->reads || call->refused || !call->sent) {
-        return 0;
-    }
+    us_wire_end_t  end;
 
-    /* what was refused for itself was not done; but for the end of a batch */
+    end = ngx_http_urlstore_call_end(call);
 
-    if (call->code == NGX_HTTP_INSUFFICIENT_STORAGE) {
-        return 0;
-    }
-
-    /*
-     * A set was dropped: what was done before is in the problem, unless that
-     * was cut.
-     */
-
-    if (call->code == NGX_HTTP_NOT_FOUND) {
-        return call->status == 0
-               || (call->text.len
-                   && memmem(call->text.data, call->text.len, "\"results\"",
-                             9));
-    }
-
-    return call->code < NGX_HTTP_BAD_REQUEST
-           || call->code >= NGX_HTTP_INTERNAL_SERVER_ERROR
-           || call->code == NGX_HTTP_REQUEST_TIME_OUT
-           || call->code == NGX_HTTP_REQUEST_ENTITY_TOO_LARGE;
+    return us_wire_unsure(&end);
 }
 
 

@@ -7,8 +7,7 @@
  *
  * A router's request is a us_scatter_t, by the map that the router has.  Its
  * calls wait, are lost, or come to a node that has stopped; what the router has
- * given up may still be done.  Which node is asked next is the rule of
- * ngx_http_urlstore_call.c, written down once more, as that is nginx's.
+ * given up may still be done.
  *
  * One of the shards begins alone.  The operator applies the map with both, in
  * any order and as often as it takes, and routers get it before or after.
@@ -21,6 +20,7 @@
 
 #include "api/us_answer.h"
 #include "cluster/us_scatter.h"
+#include "cluster/us_wire.h"
 #include "store/us_shard.h"
 
 
@@ -493,15 +493,36 @@ operator_events(void)
 }
 
 
-/* a call has no reply: as call_ended() and call_unsure() have it */
+static void
+call_ended(routed_t *q, call_t *c, const us_wire_end_t *end)
+{
+    if (c->shard == 0) {
+        cluster.node[q->router] = us_wire_node(end, c->node,
+                                               cluster.node[q->router]);
+    }
+
+    c->stage = CALL_NONE;
+    c->lane->unsure = us_wire_unsure(end);
+}
+
+
+/* a call has no reply, or a node has refused it (503) */
 
 static void
-call_failed(routed_t *q, call_t *c, int refused)
+call_failed(routed_t *q, call_t *c, int sent, int refused)
 {
+    us_wire_end_t  end;
+
+    memset(&end, 0, sizeof(end));
+    end.code = refused ? 503 : 0;
+    end.reads = c->kind == LOOK;
+    end.sent = sent;
+    end.refused = refused;
+
     c->serial = ++cluster.serials;
     c->request = NULL;
 
-    if ((refused || c->kind == LOOK) && c->shard == 0 && c->tries < NODES) {
+    if (c->shard == 0 && us_wire_again(&end) && c->tries < NODES) {
         c->node = (c->node + 1) % NODES;
         c->tries++;
         c->stage = CALL_WAITS;
@@ -511,12 +532,10 @@ call_failed(routed_t *q, call_t *c, int refused)
     }
 
     if (!refused) {
-        cluster.node[q->router] = c->node + 1;
         mark(M_UNANSWERED);
     }
 
-    c->stage = CALL_NONE;
-    c->lane->unsure = !refused && c->kind != LOOK;
+    call_ended(q, c, &end);
     us_scatter_failed(&q->s, c->lane);
 }
 
@@ -524,16 +543,20 @@ call_failed(routed_t *q, call_t *c, int refused)
 static void
 call_replied(routed_t *q, call_t *c)
 {
-    if (c->shard == 0) {
-        cluster.node[q->router] = c->node;
-    }
+    us_wire_end_t  end;
+
+    memset(&end, 0, sizeof(end));
+    end.status = 200;
+    end.code = 200;
+    end.text = cluster_str(c->text);
+    end.reads = c->kind == LOOK;
+    end.sent = 1;
 
     assert_true(q->ntexts < 64);
     q->texts[q->ntexts++] = c->text;
-    c->stage = CALL_NONE;
-    c->lane->unsure = 0;
-    us_scatter_reply(&q->s, c->lane, cluster_str(c->text));
     c->text = NULL;
+    call_ended(q, c, &end);
+    us_scatter_reply(&q->s, c->lane, end.text);
 }
 
 
@@ -553,6 +576,8 @@ call_orphan(const call_t *c)
 static void
 call_step(routed_t *q, call_t *c)
 {
+    int  sent;
+
     if (c->stage == CALL_NONE || c->at > clock_ms) {
         return;
     }
@@ -567,15 +592,15 @@ call_step(routed_t *q, call_t *c)
         /* neither the call nor its reply is sure to come */
 
         if (!quiet && chance(20)) {
-            call_failed(q, c, 0);
+            call_failed(q, c, 1, 0);
 
         } else if (!plain_run(c)) {
-            call_failed(q, c, 1);
+            call_failed(q, c, 1, 1);
 
         } else if (!quiet && chance(20)) {
             free(c->text);
             c->text = NULL;
-            call_failed(q, c, 0);
+            call_failed(q, c, 1, 0);
 
         } else {
             call_replied(q, c);
@@ -586,18 +611,22 @@ call_step(routed_t *q, call_t *c)
 
     if (c->until <= clock_ms) {
 
-        if (c->stage == CALL_WAITS) {
+        /* it was not even sent, or the node may have it any time later */
+
+        sent = c->stage == CALL_RUNS || !chance(300);
+
+        if (sent && c->stage == CALL_WAITS) {
             call_orphan(c);
         }
 
-        call_failed(q, c, 0);
+        call_failed(q, c, sent, 0);
         return;
     }
 
     /* the worker has refused it, or has died */
 
     if (c->stage == CALL_RUNS && c->request->call != c->serial) {
-        call_failed(q, c, 0);
+        call_failed(q, c, 1, 0);
     }
 }
 
@@ -866,7 +895,7 @@ call_take(worker_t *w, request_t *r)
         }
 
         i = (int) (((char *) c - (char *) cluster.routed) / sizeof(routed_t));
-        call_failed(&cluster.routed[i], c, 1);
+        call_failed(&cluster.routed[i], c, 1, 1);
         return 1;
     }
 

@@ -171,6 +171,63 @@ lines(void **state)
 }
 
 
+/* how a call has ended; asked again, and unsure; the next one's node after 1 */
+
+static void
+ends(void **state)
+{
+    size_t         i;
+    us_wire_end_t  end;
+
+    static const struct {
+        unsigned     status, code;
+        const char  *text;
+        const char  *how;             /* reads, sent, refused */
+        int          again, unsure;
+        unsigned     node;            /* of 1, begun at 5 */
+    } rows[] = {
+        { 200, 200, "", " s ",  0, 1, 1 },
+        { 200, 200, "", "rs ",  0, 0, 1 },
+        { 0,   0,   "", "   ",  1, 0, 2 },
+        { 0,   0,   "", " s ",  0, 1, 2 },
+        { 0,   0,   "", "rs ",  1, 0, 2 },
+        { 0,   200, "", " s ",  0, 1, 2 },
+        { 503, 503, "", " sr",  1, 0, 5 },
+        { 0,   503, "", " sr",  1, 0, 5 },
+        { 503, 503, "", " s ",  0, 1, 5 },
+        { 503, 503, "", "rs ",  1, 0, 5 },
+        { 500, 500, "", "rs ",  0, 0, 5 },
+        { 507, 507, "", " s ",  0, 0, 5 },
+        { 400, 400, "", " s ",  0, 0, 1 },
+        { 408, 408, "", " s ",  0, 1, 1 },
+        { 413, 413, "", " s ",  0, 1, 1 },
+        { 404, 404, "", " s ",  0, 0, 1 },
+        { 404, 404, "{\"results\":[", " s ",  0, 1, 1 },
+        { 0,   404, "", " s ",  0, 1, 2 },
+    };
+
+    (void) state;
+
+    for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        end.status = rows[i].status;
+        end.code = rows[i].code;
+        end.text = str(rows[i].text);
+        end.reads = rows[i].how[0] == 'r';
+        end.sent = rows[i].how[1] == 's';
+        end.refused = rows[i].how[2] == 'r';
+
+        if (us_wire_again(&end) != rows[i].again
+            || us_wire_unsure(&end) != rows[i].unsure
+            || us_wire_node(&end, 1, 5) != rows[i].node)
+        {
+            fail_msg("row %zu: again %d, unsure %d, node %u", i,
+                     us_wire_again(&end), us_wire_unsure(&end),
+                     us_wire_node(&end, 1, 5));
+        }
+    }
+}
+
+
 static void
 summaries(void **state)
 {
@@ -1261,6 +1318,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lines),
+        cmocka_unit_test(ends),
         cmocka_unit_test(summaries),
         cmocka_unit_test(same),
         cmocka_unit_test(direct),
