@@ -27,10 +27,10 @@
  *     uint16_t  mask       bit c % 16: there may be a child by c
  *
  * The time goes into cache misses and mispredicted branches.  The mask spares
- * nearly all probes that would fail; nodes are made level by level, so that the
- * hot ones, near the root, lie together.  A walk has one branch that cannot be
- * predicted, that which ends it: whether a node has a token, and whether a way
- * is cheaper, is decided by arithmetic.
+ * nearly all probes that would fail.  The newest node gets its children first,
+ * so that only children, most of the nodes, lie in a row.  A walk has one
+ * branch that cannot be predicted, that which ends it: whether a node has a
+ * token, and whether a way is cheaper, is decided by arithmetic.
  */
 
 
@@ -51,7 +51,7 @@
 #define US_PARSER_SLICE  4096
 
 /* free cells that may not fit before those that follow are looked at first */
-#define US_PARSER_TRIES  16
+#define US_PARSER_TRIES  8
 
 #define us_inline        inline __attribute__((always_inline))
 
@@ -128,10 +128,8 @@ struct us_parser_s {
     uint16_t              *sorted;
     unsigned               bucket;
     uint16_t               buckets[257];
-    us_range_t            *queue;     /* a ring: each token is in one range */
-    size_t                 head;
-    size_t                 tail;
-    size_t                 nqueue;
+    us_range_t            *stack;     /* each token is in one range */
+    size_t                 depth;
 };
 
 
@@ -165,13 +163,6 @@ typedef struct {
     const uint8_t         *row;       /* prices in its context */
     uint64_t               low;       /* the cheapest way from it on */
 } us_parsed_t;
-
-
-static inline int
-us_parse_bit(uint32_t mask, unsigned c)
-{
-    return mask * 0x10001u >> (c & 31) & 1;
-}
 
 
 /*
@@ -378,7 +369,7 @@ us_parse_texts(us_parser_t *p, us_parsed_t *w, const uint8_t *text,
         /* no bit in the mask: the root, which is no node's child */
 
         child = (node->link >> US_KEY_BITS) + c;
-        child = us_parse_bit(node->mask, c) ? child : 0;
+        child = node->mask >> c % 16 & 1 ? child : 0;
         node = &nodes[child];
 
         if ((node->link & US_KEY_MASK) != c + 1) {
@@ -479,20 +470,24 @@ us_parse_packed(us_parser_t *p, us_parsed_t *w, const uint8_t *text)
 static void
 us_parse_runs(us_parser_t *p, const uint8_t *text, size_t from, size_t len)
 {
-    size_t    i;
+    size_t    i, check;
     uint64_t  run, many;
 
     run = 0;
 
-    for (i = len; i-- > from; /* void */) {
-        run += US_RUN_ONES;
-        run &= us_parse_masks[us_run_classes[text[i]]];
-        p->runs[i] = run;
+    for (i = len; i > from; /* void */) {
+        check = (i - 1) / US_RUN_CHECK * US_RUN_CHECK;
+        check = check > from ? check : from;
 
-        if (i % US_RUN_CHECK == 0) {
-            many = (run >> 5 | run >> 6 | run >> 7) & US_RUN_ONES;
-            run = (run & ~(many * 0xff)) | many << 5;
-        }
+        do {
+            i--;
+            run += US_RUN_ONES;
+            run &= us_parse_masks[us_run_classes[text[i]]];
+            p->runs[i] = run;
+        } while (i > check);
+
+        many = (run >> 5 | run >> 6 | run >> 7) & US_RUN_ONES;
+        run = (run & ~(many * 0xff)) | many << 5;
     }
 }
 
@@ -504,7 +499,7 @@ us_parse(us_parser_t *p, const uint8_t *text, size_t len,
 {
     size_t       i, ahead, end, run;
     uint16_t    *far;
-    uint64_t     limit, cost, *steps;
+    uint64_t     limit, low, *steps;
     us_parsed_t  w;
 
     i = us_parse_starts(p, text, len, starts, nstarts);
@@ -523,17 +518,18 @@ us_parse(us_parser_t *p, const uint8_t *text, size_t len,
 
     for ( /* void */ ; i < len; i++) {
 
-        cost = steps[i] >> 32;
-
         /* a step that no way reaches has the greatest cost */
 
-        if (cost > limit && i < ahead) {
-            far[i] = (uint16_t) ahead;
-            continue;
+        while (i < ahead && steps[i] > limit) {
+            far[i++] = (uint16_t) ahead;
+        }
+
+        if (i == len) {
+            break;
         }
 
         w.i = i;
-        w.cost = cost;
+        w.cost = steps[i] >> 32;
         w.row = p->prices + p->rows[us_parse_ctx(p, steps[i])];
 
         end = us_parse_texts(p, &w, text + i,
@@ -542,10 +538,12 @@ us_parse(us_parser_t *p, const uint8_t *text, size_t len,
 
         far[i] = (uint16_t) (i + (end > run ? end : run));
 
-        cost = (w.low >> 32) + US_PARSE_MARGIN;
+        /* as steps are: the cost is the high half */
 
-        if (cost < limit || i == ahead) {
-            limit = cost;
+        low = (w.low | UINT32_MAX) + ((uint64_t) US_PARSE_MARGIN << 32);
+
+        if (low < limit || i == ahead) {
+            limit = low;
             ahead = i + (w.low >> 8 & 0xff);
         }
     }
@@ -660,12 +658,11 @@ us_parser_create(const us_token_def_t *tokens, size_t ntokens,
     p->text = calloc(US_URL_MAX + 2, 1);
     p->far = calloc(US_URL_MAX + 2, sizeof(uint16_t));
     p->sorted = calloc(ntokens, sizeof(uint16_t));
-    p->nqueue = ntokens + 256;
-    p->queue = calloc(p->nqueue, sizeof(us_range_t));
+    p->stack = calloc(ntokens, sizeof(us_range_t));
 
     if (p->prices == NULL || p->ctx == NULL || p->steps == NULL
         || p->runs == NULL || p->pieces == NULL || p->sorted == NULL
-        || p->text == NULL || p->far == NULL || p->queue == NULL
+        || p->text == NULL || p->far == NULL || p->stack == NULL
         || us_parser_grow(p, 16384) == -1)
     {
         us_parser_destroy(p);
@@ -715,7 +712,7 @@ us_parser_destroy(us_parser_t *p)
     free(p->text);
     free(p->far);
     free(p->sorted);
-    free(p->queue);
+    free(p->stack);
     free(p);
 }
 
@@ -781,8 +778,7 @@ us_parser_push(us_parser_t *p, us_range_t r)
         return;
     }
 
-    p->queue[p->tail] = r;
-    p->tail = p->tail + 1 < p->nqueue ? p->tail + 1 : 0;
+    p->stack[p->depth++] = r;
 }
 
 
@@ -795,11 +791,11 @@ us_parser_trim(us_parser_t *p)
     us_node_t  *nodes;
 
     free(p->sorted);
-    free(p->queue);
+    free(p->stack);
     free(p->bases);
 
     p->sorted = NULL;
-    p->queue = NULL;
+    p->stack = NULL;
     p->bases = NULL;
     p->tokens = NULL;
 
@@ -952,13 +948,12 @@ us_parser_build(us_parser_t *p)
 
     for (n = 0; n < US_PARSER_SLICE; n++) {
 
-        if (p->head == p->tail) {
+        if (p->depth == 0) {
             us_parser_trim(p);
             return 1;
         }
 
-        r = p->queue[p->head];
-        p->head = p->head + 1 < p->nqueue ? p->head + 1 : 0;
+        r = p->stack[--p->depth];
 
         if (us_parser_node(p, r) == -1) {
             return -1;
