@@ -44,7 +44,7 @@ static void
 eraser_begin(uint64_t seed)
 {
     memset(&eraser, 0, sizeof(eraser));
-    store.erases = seed % 4 == 1 || seed % 4 == 2;
+    store.erases = seed % 4 == 1 || seed % 4 == 2 || seed % 16 == 7;
 }
 
 
@@ -531,7 +531,7 @@ eraser_check(us_life_t *l)
 
     s = &fake.servers[fake.current];
 
-    for (i = 1; i < s->nrows; i++) {
+    for (i = 1; !follow.on && i < s->nrows; i++) {
         assert_true(s->rows[i].row.lsn >= us_store_erased_lsn(l->store));
     }
 }

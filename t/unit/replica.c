@@ -8,11 +8,11 @@
  *     connection   what us_ship.h sends of it, as bytes that the test may cut,
  *                  change or write itself
  *
- * The functions of life/us_peer.h are those below.
+ * The functions of life/us_peer.h are those of peer_fake.h, and those below.
  */
 
 #include "life_fake.h"
-#include "life/us_peer.h"
+#include "peer_fake.h"
 #include "life/us_follow.h"
 #include "journal/us_crc32c.h"
 #include "journal/us_dir.h"
@@ -73,36 +73,11 @@ static const us_primary_t  address = { "http://primary/", "primary", "", NULL,
 /* the connection */
 
 void
-us_peer_init(us_peer_t *p, int (*stopping)(void *data), void *data)
-{
-    memset(p, 0, sizeof(us_peer_t));
-    p->fd = -1;
-}
-
-
-void
 us_peer_close(us_peer_t *p)
 {
     p->fd = -1;
     p->pos = 0;
     p->len = 0;
-}
-
-
-void
-us_peer_wipe(us_peer_t *p)
-{
-    if (p->buf) {
-        memset(p->buf, 0, p->pos);
-    }
-}
-
-
-void
-us_peer_free(us_peer_t *p)
-{
-    free(p->buf);
-    p->buf = NULL;
 }
 
 

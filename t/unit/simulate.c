@@ -10,6 +10,8 @@
  *     routers     of a cluster of two shards, that grows (router_fake.h), in a
  *                 quarter of the seeds
  *     erasers     of URLs and sites (eraser.h), in half of the seeds
+ *     replicas    of a node with a directory (follow_fake.h), instead of a log,
+ *                 in an eighth of them
  *     clients     have no answer, or lose it, and send it again with the same
  *                 token, to any node, while earlier tries go on
  *     stops       of a worker, at any call, for up to an hour
@@ -124,6 +126,13 @@ typedef enum {
     M_HELD,
     M_WIPED,
     M_NO_TEXT,
+    M_FETCHED,
+    M_RESUMED,
+    M_SENT,
+    M_STREAM_CUT,
+    M_REPLICA,
+    M_SNAPSHOT,
+    M_COPY,
     MARKS
 } mark_t;
 
@@ -169,7 +178,14 @@ static const struct {
     { "sweeps over records", 6 },
     { "wipes that held a job", 40 },
     { "workers that have wiped", 6 },
-    { "erased records without a text, in the end", 6 }
+    { "erased records without a text, in the end", 6 },
+    { "replicas that fetched all", 12 },
+    { "replicas that went on", 12 },
+    { "blocks sent to replicas", 12 },
+    { "connections of replicas that ended", 12 },
+    { "ids answered by replicas", 12 },
+    { "snapshots in directories", 12 },
+    { "replicas that began with their directory", 40 }
 };
 
 
@@ -183,6 +199,9 @@ typedef struct {
     uint64_t  running[JOBS];          /* seed; 0: none */
     uint64_t  marks[MARKS];
 } campaign_t;
+
+
+typedef struct node_s  node_t;
 
 
 typedef enum {
@@ -245,6 +264,7 @@ typedef struct {
     uint64_t           top;           /* ids below are gone by it */
     int                listed;        /* the site is */
     uint64_t           since;         /* ms */
+    const node_t      *node;
 } request_t;
 
 
@@ -264,17 +284,18 @@ typedef struct {
 } try_t;
 
 
-typedef struct node_s  node_t;
-
 typedef struct {
     us_life_t            l;
     node_t              *node;
     us_process_t         serial;
     uint64_t             until;       /* it is stopped (SIGSTOP) */
     int                  busy;
+    unsigned             pauses;      /* of its threads */
     int                  working;     /* in its event loop */
     us_replicate_wish_t  wish;
     request_t            requests[REQUESTS];
+    us_job_t            *jobs[US_ROLES];  /* that tick() runs */
+    unsigned             njobs;
     us_sweep_t           sweep;
     uint64_t             sweep_generation;
     uint64_t             wipe_generation;
@@ -294,6 +315,9 @@ struct node_s {
     uint64_t             cut;         /* until then */
     int                  reads;       /* its clients only look */
     uint64_t             ahead;       /* s: its clock of 1970 */
+    char                 path[64];    /* of its directory; or "" */
+    int                  dirfd;
+    int                  lockfd;
     worker_t             workers[WORKERS];
 };
 
@@ -355,6 +379,8 @@ static int           says;            /* prints what happens */
 
 static void world(worker_t *w);
 static void worker_step(worker_t *w);
+static void follow_answered(const node_t *n, uint64_t id);
+static worker_t *follow_acts(worker_t *w);
 
 
 /* the machine: clock, random bytes, processes */
@@ -566,12 +592,34 @@ env_now(void *data)
 static int
 env_start(void *data, us_job_t *job)
 {
-    (void) data;
+    worker_t *w = data;
 
-    us_job_run(job);
-    us_job_done(job);
+    assert_true(w->njobs < US_ROLES);
+    w->jobs[w->njobs++] = job;
 
     return 0;
+}
+
+
+/* a tick of a worker, and the jobs that it starts, one after the other */
+
+static void
+tick(worker_t *w)
+{
+    unsigned   n;
+    us_job_t  *job;
+
+    (void) us_life_tick(&w->l);
+
+    for (n = w->njobs; n && w->njobs; n--) {
+        job = w->jobs[0];
+        w->njobs--;
+        memmove(w->jobs, w->jobs + 1, w->njobs * sizeof(us_job_t *));
+
+        us_job_run(job);
+        self = w->serial;
+        us_job_done(job);
+    }
 }
 
 
@@ -580,20 +628,34 @@ env_pause(void *data, unsigned ms)
 {
     worker_t *w = data;
 
-    unsigned  i;
+    unsigned   i;
+    worker_t  *other;
 
     clock_ms += ms;
     world(w);
+    w->pauses++;
 
-    /* what a thread waits for is maybe another worker's */
+    /* what it waits for is maybe another's, whose threads may wait as well */
 
-    for (i = 0; quiet && i < NODES * WORKERS; i++) {
-        worker_step(&nodes[i / WORKERS].workers[i % WORKERS]);
+    for (i = 0; i < (quiet ? NODES * WORKERS : 0); i++) {
+        other = &nodes[i / WORKERS].workers[i % WORKERS];
+
+        if (other->pauses && other != w) {
+            self = other->serial;
+            (void) follow_acts(other);
+            (void) us_life_refresh(&other->l);
+            tick(other);
+
+        } else {
+            worker_step(other);
+        }
     }
 
     self = w->serial;
+    (void) follow_acts(w);
     (void) us_life_refresh(&w->l);
-    (void) us_life_tick(&w->l);
+    tick(w);
+    w->pauses--;
 }
 
 
@@ -635,6 +697,14 @@ env_say(void *data, us_say_t level, const char *text)
 
     if (strstr(text, "a new base of the log: ")) {
         mark(M_REBASED);
+    }
+
+    if (strstr(text, "snapshot up to LSN ")) {
+        mark(M_SNAPSHOT);
+    }
+
+    if (strstr(text, "the copy of ")) {
+        mark(M_COPY);
     }
 
     /* nothing is wrong with a store, and a loss is only seen where one was */
@@ -731,6 +801,10 @@ answered(const request_t *r, const item_t *it)
         g->key = it->key + 1;
         g->lsn = r->lsn;
         mark(M_ADDED);
+    }
+
+    if (it->status == US_SEEN) {
+        follow_answered(r->node, it->id);
     }
 
     g->fetched |= it->status == US_NEW || it->status == US_DUE;
@@ -885,6 +959,7 @@ try_of(uint32_t token)
 static int   request_make(request_t *r, int reads);
 
 #include "router_fake.h"
+#include "follow_fake.h"
 #include "eraser.h"
 
 
@@ -988,6 +1063,7 @@ stop(worker_t *w)
     }
 
     depth--;
+    self = w->serial;
 }
 
 
@@ -1145,6 +1221,7 @@ request_run(worker_t *w, request_t *r)
         mark(M_PIECES);
     }
 
+    r->node = w->node;
     r->epoch = epoch_of(l->store);
     n = r->n - r->done;
     n = r->routed || chance(600) ? n : 1 + any(n);
@@ -1228,9 +1305,11 @@ get(worker_t *w)
         assert_int_equal(len, strlen(url));
         assert_memory_equal(buf, url, len);
         assert_false(ids[id].gone && us_life_whole(&w->l));
+        follow_answered(w->node, id);
 
     } else if (status == US_UNKNOWN) {
         assert_false(us_life_whole(&w->l));
+        assert_true(id >= follow.had[w->node - nodes]);
     }
 }
 
@@ -1533,7 +1612,9 @@ worker_start(worker_t *w)
 
     w->until = 0;
     w->busy = 0;
+    w->pauses = 0;
     w->working = 0;
+    w->njobs = 0;
     w->sweep_generation = 0;
     w->wipe_generation = 0;
     w->wipe_next = 0;
@@ -1555,6 +1636,10 @@ worker_start(worker_t *w)
     l->conf.erase_within = ERASE_WITHIN;
     l->conf.store = store;
 
+    if (follow.on) {
+        follow_conf(w);
+    }
+
     self = w->serial;
     assert_int_equal(us_life_start(l), 0);
 }
@@ -1565,12 +1650,18 @@ worker_start(worker_t *w)
 static void
 worker_end(worker_t *w)
 {
+    uint64_t    connected;
     us_life_t  *l;
 
     l = &w->l;
     w->serial = 0;
     eraser_end(w);
+    connected = us_acquire(&l->sh->replica.connected);
     us_follow_stop(&l->follow);
+    us_release(&l->sh->replica.connected, connected);
+    free(l->writer.buf);
+    free(l->syncer.buf);
+    follow_killed(w);
 
     if (l->store) {
         us_store_close(l->store);
@@ -1598,6 +1689,7 @@ node_end(node_t *n)
     if (n->mem) {
         (void) munmap(n->mem, zone_size);
         n->mem = NULL;
+        follow_close(n);
     }
 }
 
@@ -1626,6 +1718,12 @@ node_start(node_t *n)
     assert_ptr_not_equal(n->mem, MAP_FAILED);
     assert_int_equal(us_store_format(n->mem, zone_size, &store), 0);
 
+    n->dirfd = -1;
+
+    if (follow.on && number != 1) {
+        follow_open(n);
+    }
+
     for (i = 0; i < WORKERS; i++) {
         n->workers[i].node = n;
         worker_start(&n->workers[i]);
@@ -1636,15 +1734,18 @@ node_start(node_t *n)
 static void
 worker_step(worker_t *w)
 {
+    worker_t  *acts;
+
     if (w->until > clock_ms || w->busy) {
         return;
     }
 
+    acts = follow_acts(w);
     w->busy = 1;
     self = w->serial;
     requests(w);
 
-    if (!quiet && calm == 0) {
+    if (!quiet && calm == 0 && !follow.on) {
 
         if (!is_cut(w->node) && chance(away() ? 80 : 2)) {
             us_replicate_promote(&w->l);
@@ -1668,8 +1769,9 @@ worker_step(worker_t *w)
     }
 
     self = w->serial;
-    (void) us_life_tick(&w->l);
+    tick(w);
     w->busy = 0;
+    (void) follow_acts(acts);
 }
 
 
@@ -1955,6 +2057,7 @@ begin(uint64_t seed)
     fake.reaches = reaches;
 
     eraser_begin(seed);
+    follow_begin(seed);
     cluster_begin(seed);
     store.is_shard = cluster.on;
     zone_size = us_store_min_size(&store) + 256 * 1024;
@@ -1994,7 +2097,9 @@ run(uint64_t seed, unsigned steps)
             found();
         }
 
-        if (calm == 0 && lost == 0 && step > 200 && seed % 2 && chance(5)) {
+        if (calm == 0 && lost == 0 && step > 200 && seed % 2 && !follow.on
+            && chance(5))
+        {
             lose();
         }
 
@@ -2010,6 +2115,7 @@ run(uint64_t seed, unsigned steps)
                 (int) (w - w->node->workers));
             mark(M_KILLED);
             depth = 0;
+            (void) follow_acts(NULL);
             worker_end(w);
             worker_start(w);
             continue;
@@ -2042,8 +2148,14 @@ run(uint64_t seed, unsigned steps)
         }
     }
 
+    /* the primary forgets replicas that were started anew */
+
+    clock_ms += follow.on ? HOUR : 0;
+
+    /* a base that failed is tried again after a minute */
+
     for (step = 0; step < 6000; step++) {
-        clock_ms += 10;
+        clock_ms += store.erases ? 30 : 10;
         routers();
         worker_step(&nodes[step % NODES].workers[step / NODES % WORKERS]);
     }
@@ -2130,6 +2242,10 @@ same(void)
 
     for (i = 1; i < NODES; i++) {
         dump_of(nodes[i].workers[0].l.store, &b, &lsn);
+
+        /* a replica's store counts for itself */
+
+        lsn = follow.on ? us_acquire(&nodes[i].sh.load_lsn) : lsn;
         assert_int_equal(lsn, first);
         assert_int_equal(b.len, a.len);
         assert_memory_equal(b.p, a.p, a.len);
@@ -2169,7 +2285,9 @@ check(void)
         if (us_life_state(l) == US_LIFE_READY) {
             primaries++;
 
-        } else if (us_life_state(l) != US_LIFE_STANDBY) {
+        } else if (us_life_state(l) != (follow.on ? US_LIFE_REPLICA
+                                                  : US_LIFE_STANDBY))
+        {
             print_error("%s is %s: %s %s\n", nodes[i].name,
                         us_life_state_word(us_life_state(l)),
                         nodes[i].sh.reason, nodes[i].sh.why[US_ROLE_WRITER]);
@@ -2265,6 +2383,7 @@ history(uint64_t seed)
 
     for (i = 0; i < NODES; i++) {
         node_end(&nodes[i]);
+        follow_remove(&nodes[i]);
     }
 
     fake_done(&fake);

@@ -1,0 +1,606 @@
+
+/*
+ * A zone with path= and its replicas, for t/unit/simulate.c, which includes it,
+ * in some of the seeds instead of a log:
+ *
+ *     node 0    the primary: a directory, synced before each answer
+ *     node 1    a replica (follow=) without a directory
+ *     node 2    a replica with one
+ *
+ * Directories are real ones.  Each call that changes one is a point at which
+ * others go on, and at which the worker can be killed; the descriptors of one
+ * that is killed are closed.  A sync does nothing, as no machine stops here.
+ *
+ * A replica's connection is what GET /log sends (ngx_http_urlstore_log.c, whose
+ * order is written down once more).  It is served by a worker of the primary
+ * and ends with it.  It may be cut between any two bytes.
+ *
+ * What a replica answers, the primary has; what a replica has answered, it has
+ * from then on, also when it has started again.
+ */
+
+
+#ifndef _FOLLOW_FAKE_H_INCLUDED_
+#define _FOLLOW_FAKE_H_INCLUDED_
+
+
+#include "journal/us_dir.h"
+#include "journal/us_ship.h"
+#include "life/us_known.h"
+#include "peer_fake.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+
+#define FOLLOW_FDS      1024
+#define FOLLOW_BEAT     1000          /* ms */
+#define FOLLOW_SEGMENT  16384         /* bytes of a segment, */
+#define FOLLOW_SNAPSHOT 8192          /* and of a journal for a snapshot */
+#define FOLLOW_STREAMS  64            /* more than there can be */
+
+
+/* a connection */
+
+typedef struct {
+    int          open;
+    worker_t    *server;              /* NULL: it was killed */
+    node_t      *to;
+    us_ship_t    ship;
+    us_known_t   said;
+    unsigned     row;
+    int          begun;
+    uint64_t     beat;                /* ms: of the next one */
+    uint64_t     heard;               /* ms */
+    uint8_t     *buf;                 /* what was sent and did not come yet */
+    size_t       len;
+    size_t       pos;
+} link_t;
+
+
+static struct {
+    int          on;
+    worker_t    *fds[FOLLOW_FDS];     /* whose they are */
+    worker_t    *opens;               /* who opens one now, */
+    worker_t    *acts;                /* and where others go on; or NULL */
+    link_t     streams[FOLLOW_STREAMS];
+    uint64_t     had[NODES];          /* ids below were answered there */
+} follow;
+
+
+static const us_primary_t  follow_primary = { "http://primary/", "primary", "",
+                                              NULL, NULL, 0 };
+
+
+static void
+follow_begin(uint64_t seed)
+{
+    memset(&follow, 0, sizeof(follow));
+    follow.on = seed % 8 == 7;
+}
+
+
+/* whose calls follow; returns whose were before */
+
+static worker_t *
+follow_acts(worker_t *w)
+{
+    worker_t  *was;
+
+    was = follow.acts;
+    follow.acts = follow.on ? w : NULL;
+    follow.opens = follow.acts;
+
+    return was;
+}
+
+
+/* --- the disk ------------------------------------------------------------- */
+
+static void  meanwhile(void *data);
+
+static void
+follow_call(void)
+{
+    worker_t  *w, *opens;
+
+    w = follow.acts;
+
+    if (w) {
+        opens = follow.opens;
+        meanwhile(w);
+        follow.acts = w;
+        follow.opens = opens;
+    }
+}
+
+
+int
+openat(int dirfd, const char *name, int flags, ...)
+{
+    int      fd;
+    mode_t   mode;
+    va_list  args;
+
+    va_start(args, flags);
+    mode = (flags & O_CREAT) ? va_arg(args, mode_t) : 0;
+    va_end(args);
+
+    if (flags & O_CREAT) {
+        follow_call();
+    }
+
+    fd = (int) syscall(SYS_openat, dirfd, name, flags, mode);
+
+    if (fd >= 0) {
+        assert_true(fd < FOLLOW_FDS);
+        follow.fds[fd] = follow.opens;
+    }
+
+    return fd;
+}
+
+
+int
+close(int fd)
+{
+    if (fd >= 0 && fd < FOLLOW_FDS) {
+        follow.fds[fd] = NULL;
+    }
+
+    return (int) syscall(SYS_close, fd);
+}
+
+
+ssize_t
+pwrite(int fd, const void *p, size_t len, off_t at)
+{
+    size_t  half;
+
+    follow_call();
+
+    /* killed in the middle, half of it is there */
+
+    half = follow.acts ? len / 2 : 0;
+
+    if (half && chance(20)) {
+        (void) syscall(SYS_pwrite64, fd, p, half, at);
+        follow_call();
+    }
+
+    return syscall(SYS_pwrite64, fd, p, len, at);
+}
+
+
+int
+fsync(int fd)
+{
+    (void) fd;
+    follow_call();
+
+    return 0;
+}
+
+
+int
+fdatasync(int fd)
+{
+    return fsync(fd);
+}
+
+
+int
+renameat(int from_fd, const char *from, int to_fd, const char *to)
+{
+    follow_call();
+
+    return (int) syscall(SYS_renameat, from_fd, from, to_fd, to);
+}
+
+
+int
+unlinkat(int dirfd, const char *name, int flags)
+{
+    follow_call();
+
+    return (int) syscall(SYS_unlinkat, dirfd, name, flags);
+}
+
+
+/* a directory of a node, which has its lock */
+
+static void
+follow_open(node_t *n)
+{
+    if (n->path[0] == '\0') {
+        (void) strcpy(n->path, "/tmp/urlstore-simulate-XXXXXX");
+        assert_non_null(mkdtemp(n->path));
+    }
+
+    follow.opens = NULL;
+    n->dirfd = openat(AT_FDCWD, n->path, O_RDONLY|O_DIRECTORY);
+    assert_int_not_equal(n->dirfd, -1);
+    n->lockfd = openat(n->dirfd, US_DIR_LOCK, O_RDWR|O_CREAT, 0600);
+    assert_int_not_equal(n->lockfd, -1);
+}
+
+
+static void
+follow_close(node_t *n)
+{
+    if (n->dirfd != -1) {
+        (void) close(n->lockfd);
+        (void) close(n->dirfd);
+        n->dirfd = -1;
+    }
+}
+
+
+static void
+follow_remove(node_t *n)
+{
+    DIR            *d;
+    struct dirent  *de;
+
+    d = n->path[0] ? opendir(n->path) : NULL;
+
+    while (d && (de = readdir(d)) != NULL) {
+        (void) syscall(SYS_unlinkat, dirfd(d), de->d_name, 0);
+    }
+
+    if (d) {
+        (void) closedir(d);
+        (void) rmdir(n->path);
+    }
+
+    n->path[0] = '\0';
+}
+
+
+/* of a worker that starts */
+
+static void
+follow_conf(worker_t *w)
+{
+    us_life_t  *l;
+
+    l = &w->l;
+    l->conf.replicate = NULL;
+    l->conf.segment = FOLLOW_SEGMENT;
+    l->conf.snapshot = FOLLOW_SNAPSHOT;
+
+    if (w->node != &nodes[0]) {
+        l->conf.follow = &follow_primary;
+    }
+
+    if (w->node != &nodes[1]) {
+        l->conf.path = w->node->path;
+        l->dirfd = w->node->dirfd;
+        l->lockfd = w->node->lockfd;
+    }
+}
+
+
+/* --- connections ---------------------------------------------------------- */
+
+static void
+link_end(link_t *st)
+{
+    if (st->server) {
+        us_ship_end(&st->ship);
+    }
+
+    free(st->buf);
+    memset(st, 0, sizeof(link_t));
+}
+
+
+/* a worker was killed: what it sends ends, and its descriptors are closed */
+
+static void
+follow_killed(worker_t *w)
+{
+    int       fd;
+    unsigned  i;
+
+    for (i = 0; i < FOLLOW_STREAMS; i++) {
+        if (follow.streams[i].open && follow.streams[i].server == w) {
+            us_ship_end(&follow.streams[i].ship);
+            follow.streams[i].server = NULL;
+        }
+    }
+
+    for (fd = 0; fd < FOLLOW_FDS; fd++) {
+        if (follow.fds[fd] == w) {
+            (void) close(fd);
+        }
+    }
+}
+
+
+static void
+link_put(link_t *st, const void *p, size_t len)
+{
+    st->buf = realloc(st->buf, st->len + len);
+    assert_non_null(st->buf);
+    memcpy(st->buf + st->len, p, len);
+    st->len += len;
+}
+
+
+static void
+link_beat(link_t *st, const us_beat_t *beat)
+{
+    uint8_t  p[US_STREAM_BEAT];
+
+    us_known_beat(st->server->l.sh, st->row, st->said.id, clock_ms);
+    st->beat = clock_ms + FOLLOW_BEAT;
+    link_put(st, p, us_beat_write(p, beat));
+}
+
+
+/* the event loop of the server: one block, or what is due before it */
+
+static void
+link_produce(link_t *st)
+{
+    char            *text;
+    size_t           len;
+    worker_t        *w;
+    us_beat_t        beat;
+    us_tail_t        tail;
+    const uint8_t   *p;
+    us_disk_error_t  e;
+    uint8_t          head[US_STREAM_MANIFEST];
+
+    w = st->server;
+
+    if (w == NULL || w->until > clock_ms || w->working) {
+        return;
+    }
+
+    if (us_life_state(&w->l) != US_LIFE_READY) {
+        us_ship_end(&st->ship);
+        st->server = NULL;
+        return;
+    }
+
+    us_life_journal(&w->l, &tail, &beat);
+
+    if (!st->begun) {
+        st->begun = 1;
+        assert_int_equal(us_manifest_print(&st->ship.manifest, &text, &len,
+                                           &e), 0);
+        us_stream_manifest(head, len);
+        link_put(st, head, sizeof(head));
+        link_put(st, text, len);
+        free(text);
+        link_beat(st, &beat);
+        return;
+    }
+
+    if (clock_ms >= st->beat) {
+        link_beat(st, &beat);
+        return;
+    }
+
+    switch (us_ship_next(&st->ship, &tail, beat.durable, &p, &len)) {
+
+    case US_SHIP_OK:
+        link_put(st, p, len);
+        mark(M_SENT);
+        break;
+
+    case US_SHIP_WAIT:
+        break;
+
+    default:
+        say("the journal cannot be sent on: %s", st->ship.error.text);
+        us_ship_end(&st->ship);
+        st->server = NULL;
+    }
+}
+
+
+int
+us_peer_get(us_peer_t *p, const us_primary_t *primary, unsigned n,
+    const char *target)
+{
+    int                  len, news;
+    unsigned             keeps, i;
+    link_t            *st;
+    worker_t            *w, *to, *server;
+    us_beat_t            beat;
+    us_tail_t            tail;
+    us_place_t           at, *place;
+    us_ship_rc_t         rc;
+    unsigned long long   id, erased;
+
+    (void) primary;
+    (void) n;
+
+    to = follow.acts;
+    assert_non_null(to);
+    follow_call();
+
+    assert_int_equal(sscanf(target, "log?replica=%llu&erased=%llu&keeps=%u%n",
+                            &id, &erased, &keeps, &len), 3);
+    target += len;
+    place = NULL;
+
+    if (*target) {
+        assert_int_equal(strncmp(target, "&at=", 4), 0);
+        assert_int_equal(us_place_parse(&at, target + 4, strlen(target + 4)),
+                         0);
+        place = &at;
+    }
+
+    server = &nodes[0].workers[any(WORKERS)];
+    (void) strcpy(p->error, "connect() failed");
+    p->detail = 1;
+
+    if (is_cut(&nodes[0]) || is_cut(to->node) || server->until > clock_ms
+        || server->working || server->l.sh == NULL)
+    {
+        return -1;
+    }
+
+    if (us_life_state(&server->l) != US_LIFE_READY) {
+        p->status = 503;
+        return 0;
+    }
+
+    for (i = 0; follow.streams[i].open; i++) {
+        assert_true(i + 1 < FOLLOW_STREAMS);
+    }
+
+    st = &follow.streams[i];
+
+    w = follow.acts;
+    follow.acts = NULL;
+    follow.opens = server;
+
+    us_life_journal(&server->l, &tail, &beat);
+    rc = us_ship_begin(&st->ship, server->l.dirfd, &us_data_ops, place, &tail);
+
+    if (rc == US_SHIP_OK) {
+        st->open = 1;
+        st->server = server;
+        st->to = to->node;
+        st->heard = clock_ms;
+        st->said.id = id;
+        st->said.erased = erased;
+        st->said.keeps = keeps;
+        st->said.seen = clock_ms;
+        st->row = us_known_enter_locked(server->l.sh, &st->said, &news);
+        p->fd = (int) i;
+        mark(place ? M_RESUMED : M_FETCHED);
+
+    } else {
+        us_ship_end(&st->ship);
+        memset(st, 0, sizeof(link_t));
+    }
+
+    follow.acts = w;
+    follow.opens = w;
+    p->status = rc == US_SHIP_OK ? 200 : rc == US_SHIP_GONE ? 410 : 503;
+    say("%s asks %s: %u", to->node->name, place ? "to go on" : "for all",
+        p->status);
+
+    return 0;
+}
+
+
+int
+us_peer_read(us_peer_t *p, size_t need, unsigned ms)
+{
+    size_t     len;
+    link_t  *st;
+    worker_t  *w;
+
+    (void) need;
+
+    w = follow.acts;
+    assert_non_null(w);
+    follow_call();
+
+    st = &follow.streams[p->fd];
+
+    if (p->pos) {
+        memmove(p->buf, p->buf + p->pos, p->len - p->pos);
+        p->len -= p->pos;
+        p->pos = 0;
+    }
+
+    if (st->len == st->pos) {
+        st->len = 0;
+        st->pos = 0;
+        follow.acts = NULL;
+        follow.opens = st->server;
+        link_produce(st);
+        follow.acts = w;
+        follow.opens = w;
+    }
+
+    len = st->len - st->pos;
+
+    if (is_cut(&nodes[0]) || is_cut(st->to) || (len == 0 && !st->server)
+        || clock_ms - st->heard > US_PEER_SILENT
+        || (!quiet && calm == 0 && chance(3)))
+    {
+        (void) strcpy(p->error, "the connection was closed");
+        mark(M_STREAM_CUT);
+        return -1;
+    }
+
+    if (len == 0) {
+        clock_ms += ms / 2;
+        return 0;
+    }
+
+    len = chance(500) ? 1 + any((unsigned) len) : len;
+    p->buf = realloc(p->buf, p->len + len);
+    assert_non_null(p->buf);
+    memcpy(p->buf + p->len, st->buf + st->pos, len);
+    p->len += len;
+    st->pos += len;
+    st->heard = clock_ms;
+
+    return 1;
+}
+
+
+void
+us_peer_close(us_peer_t *p)
+{
+    if (p->fd != -1) {
+        link_end(&follow.streams[p->fd]);
+    }
+
+    p->fd = -1;
+    p->pos = 0;
+    p->len = 0;
+}
+
+
+/* --- what must hold ------------------------------------------------------- */
+
+/* a replica has answered an id with its URL: the primary has it */
+
+static void
+follow_answered(const node_t *n, uint64_t id)
+{
+    char                url[64];
+    size_t              len;
+    uint8_t             buf[US_URL_MAX + 8];
+    us_life_t          *l;
+    us_store_status_t   status;
+
+    if (!follow.on || n == &nodes[0]) {
+        return;
+    }
+
+    mark(M_REPLICA);
+    follow.had[n - nodes] = id >= follow.had[n - nodes]
+                            ? id + 1 : follow.had[n - nodes];
+    l = &nodes[0].workers[0].l;
+
+    if (us_share_state(&nodes[0].sh) != US_LIFE_READY
+        || us_life_state(l) != US_LIFE_READY || nodes[0].workers[0].working)
+    {
+        return;
+    }
+
+    status = us_store_get(l->store, id, buf, &len);
+    assert_true(status == US_OK || status == US_DELETED);
+
+    if (status == US_OK && ids[id].key) {
+        text_of(ids[id].key - 1, url);
+        assert_int_equal(len, strlen(url));
+        assert_memory_equal(buf, url, len);
+    }
+}
+
+
+#endif /* _FOLLOW_FAKE_H_INCLUDED_ */
