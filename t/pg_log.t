@@ -501,6 +501,13 @@ $proxy->mode('pass');
     $start = time;
     like($gone->ask('row 20'), qr/OK$/, 'connect_timeout=1');
     cmp_ok(time - $start, '<', 1.9, '  1 s');
+
+    my $slow = " options='-c post_auth_delay=3'";
+
+    $gone = Log->new($a->conninfo . $slow, shard => 1);
+    like($gone->ask('row 20'), qr/AWAY/, 'a server that takes 3 s to connect');
+    $gone = Log->new($a->conninfo . "$slow connect_timeout=20", shard => 1);
+    like($gone->ask('row 20'), qr/OK$/, '  with connect_timeout=20');
 }
 
 # one that goes while it is connected is noticed by the kernel, which asks after

@@ -1302,7 +1302,7 @@ us_pg_connect(us_pg_t *pg)
 {
     int             bad;
     char            why[US_REPLOG_ERROR];
-    int64_t         end, share, limit;
+    int64_t         end, call, share, limit;
     unsigned        i;
     const char     *timeout;
     us_replog_rc_t  rc;
@@ -1316,12 +1316,25 @@ us_pg_connect(us_pg_t *pg)
     bad = 0;
     why[0] = '\0';
     end = pg->deadline;
-    /* ms for a connection: libpq's own limit is not for PQconnectPoll() */
+    call = 0;
+
+    /*
+     * ms for a connection: libpq's own limit is not for PQconnectPoll().  What
+     * the connection string says is no part of the call's time, or a server
+     * that takes longer than a call may is never connected.
+     */
 
     timeout = us_pg_option(&pg->info, "connect_timeout");
     limit = timeout ? strtol(timeout, NULL, 10) : 0;
-    limit = limit > 0 && limit <= US_PG_CONNECT_MAX ? limit * 1000
-                                                    : US_PG_CONNECT;
+
+    if (limit > 0 && limit <= US_PG_CONNECT_MAX) {
+        limit *= 1000;
+        call = end - us_pg_now();
+        end = us_pg_now() + limit * pg->info.nhosts;
+
+    } else {
+        limit = US_PG_CONNECT;
+    }
 
     /* each host has its share of the time that is left, and a limit */
 
@@ -1331,7 +1344,7 @@ us_pg_connect(us_pg_t *pg)
         rc = us_pg_reach(pg);
 
         if (rc == US_REPLOG_OK) {
-            pg->deadline = end;
+            pg->deadline = call ? us_pg_now() + call : end;
             pg->log.session++;
             pg->log.error[0] = '\0';
             return rc;

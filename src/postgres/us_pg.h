@@ -44,11 +44,11 @@
  * its row), a reading function for look.  While an answer arrives, that is the
  * time between two pieces of it.  Each call tries the hosts of the connection
  * string, from the one that was connected last, one after the other, each for
- * at most US_PG_CONNECT.  A change that is not confirmed makes the next host
- * the first one: an old primary may be writable for ever.  Of two writable
- * servers the one on the higher timeline is used, if this log has seen both.  A
- * host is an address or the folder of a socket: nothing looks names up, which
- * would block.
+ * at most US_PG_CONNECT; or for connect_timeout= of the string, beside the time
+ * of the call.  A change that is not confirmed makes the next host the first
+ * one: an old primary may be writable for ever.  Of two writable servers the
+ * one on the higher timeline is used, if this log has seen both.  A host is an
+ * address or the folder of a socket: nothing looks names up, which would block.
  *
  * An error text has no password.
  */
