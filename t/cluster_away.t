@@ -78,7 +78,7 @@ for my $cut ($standby, $primary) {
 
     # it began with the last sign before the cut, which may be a lease old
 
-    cmp_ok(time - $since, '>', 3, '  of stale=');
+    cmp_ok(time - $since, '>', 3 * longer(), '  of stale=');
     is($cut->get($_)->{status}, 503, "  $_")
         for "/url/$id", '/seen?url=http://stale.test/1';
     like($cut->get("/url/$id")->{body}, qr/for longer than stale=/, '  why');

@@ -31,7 +31,9 @@ $_->allow(qr/is tried again/) for $n->nodes;
 $n->conf('replicas=0', 'lease=6s', 'lease=1s takeover=1s');
 is($n->begin(sub { }), '', 'two nodes');
 primary($a);
-like($pg->sql('SELECT settings FROM urlstore_shard'), qr/^store lease 6000$/m,
+my $ms = 6000 * longer();
+
+like($pg->sql('SELECT settings FROM urlstore_shard'), qr/^store lease $ms$/m,
     'the log has the lease of the term');
 
 $proxies[0]->mode('hang');
@@ -75,7 +77,7 @@ ok(wait_until(20, sub { state($copy) eq 'standby' }), 'a copy of a node');
 ok(wait_until(20, sub { $copy->error_log
     =~ /another process is the primary by the name of this node, "n0"/ }),
     '  logs that its name is in use');
-sleep 2;
+sleep 2 * longer();
 is(term(), $begun, '  and does not claim the term');
 is(state($a), 'ready', '  the node is the primary as before');
 $a->kill_all;
@@ -103,7 +105,7 @@ ok(wait_until(20, sub {
 my $term = term();
 
 $a->kill_all;
-sleep 4;
+sleep 4 * longer();
 is(state($b), 'standby', 'it does not take over by itself');
 is(term(), $term, '  and begins no term');
 is($b->post('/cluster?promote', '')->{status}, 200, '  but by command');

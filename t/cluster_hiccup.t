@@ -27,7 +27,7 @@ $_->allow(qr/is tried again/) for $n->nodes;
 my $was = $pg->sql('SELECT term, holder FROM urlstore_shard');
 
 $b->pause;
-sleep 9;
+sleep 9 * longer();
 
 my ($stalled) = grep { ($_->get('/health')->json // {})->{status} eq 'stalled' }
     $n->nodes;

@@ -74,7 +74,7 @@ like($pg->sql('SELECT settings FROM urlstore_shard'), qr/^store lost \d+$/m,
 
 my $term = term();
 
-sleep 5;
+sleep 5 * longer();
 is(term(), $term, 'nobody takes over');
 is($_->get("/url/$id")->{body}, "http://a.test/3\n", '  both still answer')
     for $primary, $standby;
@@ -96,7 +96,7 @@ ok(wait_until(20, sub { $standby->error_log
     =~ /\[alert\].*a node reports that the log of shard 0 has lost rows/ }),
     'a node that was behind learns of it');
 $term = term();
-sleep 4;
+sleep 4 * longer();
 is(term(), $term, '  and does not take over');
 is($primary->get("/url/$id")->{body}, "http://d.test/\n",
     '  the other one answers what is lost');

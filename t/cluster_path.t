@@ -43,8 +43,8 @@ sub text
     my ($options) = @_;
 
     return "urlstore_cluster c %%DIR%%/map.json;\n" . zone_conf("16m cluster=c"
-        . " shard=0 node=n0 lease=1s replicas=0 marks=$marks"
-        . " replicate=postgres:\@%%DIR%%/log $options")
+        . ' shard=0 node=n0 lease=' . longer() . 's replicas=0'
+        . " marks=$marks replicate=postgres:\@%%DIR%%/log $options")
         =~ s{location / }{location = /cluster { urlstore_cluster_admin c; }
     location / }r;
 }

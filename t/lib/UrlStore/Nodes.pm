@@ -87,12 +87,16 @@ sub conf
     my ($self, $zone, @of) = @_;
 
     for my $k (0 .. 1) {
-        my $own = $of[$k] // '';
+        my $options = "$zone " . ($of[$k] // '');
+
+        # to connect to the log takes an emulator most of a second
+        $options =~ s/\b((?:lease|takeover|stale)=)(\d+)s/
+            $1 . $2 * UrlStore::Test::longer() . 's'/gex;
 
         $self->{nodes}[$k]->conf(<<"CONF");
 @{[ $self->{http} // '' ]}
 urlstore_cluster c %%DIR%%/map.json;
-urlstore_zone u 16m cluster=c shard=0 node=n$k $zone $own
+urlstore_zone u 16m cluster=c shard=0 node=n$k $options
     replicate=postgres:\@%%DIR%%/conninfo;
 server {
     listen 127.0.0.1:%%PORT%%;

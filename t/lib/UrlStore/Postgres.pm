@@ -253,6 +253,8 @@ sub start
         sleep 0.02;
     }
 
+    UrlStore::Test::see($pid, bin() . '/postgres');
+
     return $self;
 }
 
@@ -353,7 +355,8 @@ sub conninfo
     my $password = ($o{password} // $PASSWORD) =~ s/(['\\])/\\$1/gr;
 
     return "hostaddr=$addrs port=$ports dbname=" . ($o{db} // 'urlstore')
-        . ' user=' . ($o{user} // 'urlstore') . " password='$password'";
+        . ' user=' . ($o{user} // 'urlstore') . " password='$password'"
+        . (UrlStore::Test::longer() > 1 ? ' connect_timeout=20' : '');
 }
 
 

@@ -62,7 +62,7 @@ use UrlStore::Route;
 
 our @EXPORT = (@Test::More::EXPORT, @UrlStore::Corpora::EXPORT, qw(
     http no_faults full routed same_urls summary_ids member_ids json uri_escape
-    slower wait_until slurp spew alive crc32c resealed
+    slower longer wait_until slurp spew alive crc32c resealed
     zone_conf need_fault_disk need_fault_clock
 ));
 
@@ -386,13 +386,22 @@ sub _start
 
     $self->{pid} = $self->{daemon} ? $self->pid : $pid;
 
-    # the program of an emulated process is the emulator, of another machine
-
-    my $runs = _machine("/proc/$self->{pid}/exe");
-
-    $EMULATED = 1 if $runs && $runs ne _machine($self->{nginx});
+    see($self->{pid}, $self->{nginx});
 
     return !routed() || UrlStore::Route::adopt($self);
+}
+
+
+# a process of a program: if it is emulated, its file is the emulator, which is
+# for another machine
+
+sub see
+{
+    my ($pid, $program) = @_;
+
+    my ($runs, $made) = map { _machine($_) } "/proc/$pid/exe", $program;
+
+    $EMULATED = 1 if $runs && $made && $runs ne $made;
 }
 
 
@@ -880,6 +889,12 @@ sub slower
 }
 
 
+# By what the seconds are multiplied that a test gives to a server: to answer,
+# or to renew a lease.
+
+sub longer { return slower() > 5 ? 5 : 1 }
+
+
 # Asks until the answer is true, or the seconds are over: the answer.  The
 # seconds are those of a machine that does nothing else, here are more.
 
@@ -887,7 +902,7 @@ sub wait_until
 {
     my ($seconds, $code) = @_;
 
-    $seconds *= slower() > 5 ? 20 : 4;
+    $seconds *= 4 * longer();
 
     my $end = time + $seconds;
 
