@@ -2326,10 +2326,14 @@ check(void)
             item = item_of((uint32_t) id, url);
             us_store_seen(l->store, &item, 1);
 
-            /* not only stored: a client has been sent to it */
+            /*
+             * Not only stored: a client has been sent to it.  If it was erased,
+             * a late try of a request that was answered, be it `erased`, may
+             * have added it again.
+             */
 
             if (id % 2 && item.status == US_SEEN && !urls[id].left
-                && !cluster.on)
+                && !urls[id].erasing && !cluster.on)
             {
                 assert_true(ids[item.id].fetched);
                 mark(M_ANSWERED);
