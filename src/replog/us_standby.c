@@ -92,6 +92,64 @@ us_standby_removed(us_standby_t *sb, const char *what)
 }
 
 
+/* what was read of the base is of no use */
+
+static us_standby_rc_t
+us_standby_replaced(us_standby_t *sb)
+{
+    sb->parts = 0;
+
+    (void) snprintf(sb->error, sizeof(sb->error), "the base was replaced while "
+                    "it was read");
+
+    return US_STANDBY_STOP;
+}
+
+
+/* whether the base that was read is that of this server, in one session */
+
+static us_standby_rc_t
+us_standby_in_force(us_standby_t *sb)
+{
+    uint64_t         session;
+    us_part_t        part;
+    us_replog_rc_t   rc;
+    us_standby_rc_t  got;
+    us_replog_row_t  row;
+
+    got = us_standby_base(sb, &row);
+
+    if (got != US_STANDBY_OK) {
+        return got;
+    }
+
+    session = sb->log->session;
+
+    if (memcmp(&row, &sb->base, sizeof(us_replog_row_t)) != 0) {
+        return us_standby_replaced(sb);
+    }
+
+    if (row.next) {
+        memset(&part, 0, sizeof(us_part_t));
+        rc = sb->log->ops->base(sb->log, 0, us_replog_take_part, &part);
+
+        if (rc != US_REPLOG_OK && rc != US_REPLOG_NONE) {
+            return us_standby_fail(sb, rc);
+        }
+
+        if (sb->log->session != session) {
+            return US_STANDBY_MORE;
+        }
+
+        if (part.base != sb->part.base || sb->part.lsn < row.next) {
+            return us_standby_replaced(sb);
+        }
+    }
+
+    return US_STANDBY_OK;
+}
+
+
 /* how the log is now, and since when */
 
 static us_standby_rc_t
@@ -100,6 +158,7 @@ us_standby_look(us_standby_t *sb)
     const char       *what;
     us_replog_rc_t    rc;
     us_replog_row_t   row;
+    us_standby_rc_t   got;
     us_replog_head_t  was;
 
     was = sb->head;
@@ -180,6 +239,20 @@ us_standby_look(us_standby_t *sb)
                ? us_standby_removed(sb, what) : us_standby_lost(sb, what);
     }
 
+    /* rows up to `until` are confirmed, if this server has the base */
+
+    if (sb->at.next < sb->part.until) {
+        got = us_standby_in_force(sb);
+
+        if (got != US_STANDBY_OK) {
+            return got;
+        }
+
+        if (sb->log->session != sb->session) {
+            return US_STANDBY_MORE;
+        }
+    }
+
     sb->found = sb->session;
     sb->lost = 0;
 
@@ -187,58 +260,17 @@ us_standby_look(us_standby_t *sb)
 }
 
 
-/* what was read of the base is of no use */
-
-static us_standby_rc_t
-us_standby_replaced(us_standby_t *sb)
-{
-    sb->parts = 0;
-
-    (void) snprintf(sb->error, sizeof(sb->error), "the base was replaced while "
-                    "it was read");
-
-    return US_STANDBY_STOP;
-}
-
-
-/* all parts are applied: those of the base whose row is there */
+/* all parts are applied */
 
 static us_standby_rc_t
 us_standby_based(us_standby_t *sb)
 {
-    uint64_t         session;
-    us_part_t        part;
-    us_replog_rc_t   rc;
     us_standby_rc_t  got;
-    us_replog_row_t  row;
 
-    got = us_standby_base(sb, &row);
+    got = us_standby_in_force(sb);
 
     if (got != US_STANDBY_OK) {
         return got;
-    }
-
-    session = sb->log->session;
-
-    if (memcmp(&row, &sb->base, sizeof(us_replog_row_t)) != 0) {
-        return us_standby_replaced(sb);
-    }
-
-    if (row.next) {
-        memset(&part, 0, sizeof(us_part_t));
-        rc = sb->log->ops->base(sb->log, 0, us_replog_take_part, &part);
-
-        if (rc != US_REPLOG_OK && rc != US_REPLOG_NONE) {
-            return us_standby_fail(sb, rc);
-        }
-
-        if (sb->log->session != session) {
-            return US_STANDBY_MORE;
-        }
-
-        if (part.base != sb->part.base || sb->part.lsn < row.next) {
-            return us_standby_replaced(sb);
-        }
     }
 
     sb->parts = 0;
@@ -247,7 +279,7 @@ us_standby_based(us_standby_t *sb)
         return US_STANDBY_STOP;
     }
 
-    sb->at = row;
+    sb->at = sb->base;
     sb->begun = 1;
 
     return US_STANDBY_OK;

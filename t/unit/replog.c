@@ -73,9 +73,11 @@ static unsigned  depth, depositions, denials, adds, losses;
 static unsigned  rebases, reloads;
 static int       quiet;               /* no faults any more */
 static int       without_terms;       /* as logs of earlier versions */
+static int       applied_moves;       /* after a row, to server 0 */
 
 
 static void node_step(node_t *n);
+static void node_move(node_t *n, int server);
 static void world(node_t *n);
 
 
@@ -199,6 +201,11 @@ apply(void *data, const us_replog_row_t *row, const uint8_t *p, size_t len)
     memcpy(n->bytes + n->published, p, len);
     n->published = row->next;
     n->at = *row;
+
+    if (applied_moves) {
+        applied_moves = 0;
+        node_move(n, 0);
+    }
 
     return 0;
 }
@@ -1865,6 +1872,58 @@ base_elsewhere(void **state)
 }
 
 
+/*
+ * Rows up to `until` of a base were confirmed before it was.  On a server that
+ * was replaced before that, other rows may be at these LSNs.
+ */
+
+static void
+base_unconfirmed(void **state)
+{
+    (void) state;
+
+    stage();
+    node_rows(&nodes[0], 3);
+    steps(&nodes[1], 100);
+
+    fake.linked = 0;
+    node_add(&nodes[0], 2);
+    node_step(&nodes[0]);
+    fake_restart(&fake, 0);
+    split();
+    assert_true(fake_last(&fake.servers[0])->row.next == 6 * OP);
+
+    node_move(&nodes[1], 1);
+    promote(&nodes[1]);
+    steps(&nodes[1], 3 * LEASE);
+    assert_true(nodes[1].primary);
+    node_rows(&nodes[1], 3);
+
+    nodes[1].rebase_log.server = 1;
+    assert_int_equal(node_make(&nodes[1], 3 * OP), 0);
+    nodes[1].rebase.keep = OP;
+    assert_int_equal(us_rebase_force(&nodes[1].rebase), 0);
+    assert_int_equal(fake.servers[1].rows[0].row.next, OP);
+
+    losses = 0;
+    node_move(&nodes[2], 1);
+    applied_moves = 1;
+    node_step(&nodes[2]);
+    assert_int_equal(nodes[2].standby.part.until, nodes[1].published);
+    assert_int_equal(nodes[2].standby.at.next, 4 * OP);
+
+    steps(&nodes[2], 200);
+    assert_int_equal(nodes[2].published, 5 * OP);
+
+    node_move(&nodes[2], 1);
+    steps(&nodes[2], 200);
+    assert_int_equal(losses, 0);
+    assert_int_equal(nodes[2].published, nodes[1].published);
+    assert_memory_equal(nodes[2].bytes, nodes[1].bytes, nodes[1].published);
+    end();
+}
+
+
 /* the look, and then the claim, which goes to server 1 */
 
 static void
@@ -2288,6 +2347,7 @@ main(void)
         cmocka_unit_test(claim_elsewhere),
         cmocka_unit_test(base_inside),
         cmocka_unit_test(base_elsewhere),
+        cmocka_unit_test(base_unconfirmed),
         cmocka_unit_test(base_lost),
         cmocka_unit_test(base_deposed),
         cmocka_unit_test(base_other),
