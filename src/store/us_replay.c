@@ -58,8 +58,8 @@
 /* candidates are in parts by the first byte of their hash */
 #define US_REPLAY_PARTS   256
 
-/* records for each entry of the cache that is restored by them, at most */
-#define US_REPLAY_CACHED  1
+/* entries of a cache that an image had, for each record that goes there, too */
+#define US_REPLAY_CACHED  4
 
 
 typedef struct {
@@ -1938,14 +1938,16 @@ us_replay_cache_piece(us_store_t *s, unsigned t, size_t i)
 static void
 us_replay_restore(us_store_t *s)
 {
+    int           had;
     uint64_t      id, n, at;
     us_arena_t   *a;
     us_replay_t  *r;
 
     a = &s->arena;
     r = s->replay;
+    had = r->cache && us_prefix_restore(a, r->cache_size) == 0;
 
-    if (r->cache && us_prefix_restore(a, r->cache_size) == 0) {
+    if (had) {
         for (at = 0; at < r->cache_size; at += US_PREFIX_PIECE) {
             (void) us_prefix_paste(a, at, r->cache + at, US_PREFIX_PIECE);
         }
@@ -1956,7 +1958,7 @@ us_replay_restore(us_store_t *s)
         us_prefix_grow_locked(a);
     } while (us_prefix_bytes(a) > n);
 
-    n = n / sizeof(uint32_t) * US_REPLAY_CACHED;
+    n = n / sizeof(uint32_t) / (had ? US_REPLAY_CACHED : 1);
     id = us_head(s)->next_id;
     id = id > n ? id - n : 0;
     r->cached = id > r->image ? id : r->image;
