@@ -588,6 +588,12 @@ us_copier_snapshot_job(us_job_t *job)
         }
 
         us_copier_publish(c, &c->standby.at);
+
+        /* if this snapshot fails, another one is due */
+
+        if (us_acquire(&sh->snapshot_lsn) >= gone) {
+            us_release(&sh->snapshot_lsn, gone - 1);
+        }
     }
 
     rc = us_sink_snapshot(l, d.store, us_copier_wait, &d, &c->place, &m, &e);
@@ -949,6 +955,28 @@ us_copier_look_job(us_job_t *job)
 }
 
 
+/*
+ * Whether a snapshot is due for erasures.  The last one may be past erased
+ * records that the segment has: when it was begun, the copy had not come to
+ * them, or they were not erased.
+ */
+
+static int
+us_copier_erased_due(const us_life_t *l)
+{
+    uint64_t            gone;
+    const us_copier_t  *c;
+
+    c = (const us_copier_t *) l->copier;
+    gone = us_store_erased_lsn(l->store);
+
+    return us_erased_due(l, l->store,
+                         us_acquire(&l->sh->replicate.copier.lsn))
+           || (c && c->begun && c->at.tail.segment < gone
+               && c->at.tail.lsn >= gone);
+}
+
+
 void
 us_copier(us_life_t *l)
 {
@@ -975,7 +1003,7 @@ us_copier(us_life_t *l)
         && us_job_now(l) >= us_acquire(&l->sh->snapshot_next)
         && (us_acquire(&l->sh->snapshot_lsn) == 0
             || us_sink_due(l, us_acquire(&sh->lsn))
-            || us_erased_due(l, l->store, us_acquire(&sh->lsn))))
+            || us_copier_erased_due(l)))
     {
         (void) us_job_start(l, US_ROLE_KEEPER, us_copier_snapshot_job, NULL);
 

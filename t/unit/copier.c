@@ -1287,6 +1287,77 @@ test_meanwhile(void **state)
 }
 
 
+/* a URL is erased, and its record is gone */
+
+static void
+erase(proc_t *p)
+{
+    char                url[64];
+    uint64_t            number, lsn;
+    unsigned            i;
+    us_sweep_t          sweep;
+    us_store_t         *s;
+    us_store_item_t     item;
+    us_store_status_t   status;
+
+    s = p->l.store;
+    memset(&sweep, 0, sizeof(sweep));
+    memset(&item, 0, sizeof(item));
+    (void) snprintf(url, sizeof(url), "http://s%u.test/page/%u", 5, 5);
+    item.url = us_str_of(url);
+    world.current = p;
+
+    assert_int_equal(us_store_erasure_begin(s, US_ERASURE_URLS,
+                                            us_str_of("why"),
+                                            (const uint8_t *) "a key of a list",
+                                            0, NULL, &number, &lsn), US_NEW);
+    (void) us_store_erase(s, number, &item, 1);
+    assert_int_equal(item.status, US_ERASED);
+    assert_int_equal(item.id, 5);
+    assert_int_equal(us_store_erasure_done(s, number, &lsn), US_OK);
+
+    for (i = 0, status = US_NEW; i < 1000 && status != US_OK; i++) {
+        status = us_store_sweep(s, &sweep);
+
+        if (status == US_BUSY) {
+            fake_pause(p, 50);
+        }
+    }
+
+    assert_int_equal(status, US_OK);
+    world.current = NULL;
+}
+
+
+/*
+ * No file has the record of a URL that was erased, if a snapshot past that is
+ * begun before the copy has come to it; nothing else is changed then.
+ */
+
+static void
+test_erased(void **state)
+{
+    proc_t             *p;
+    us_erasure_info_t   e;
+
+    world.conf.store.erases = 1;
+    p = make(12);
+
+    /* this log takes no base of a term */
+
+    us_release(&world.sh->replicate.erased_next, UINT64_MAX);
+    us_life_hold(&p->l, 1 << US_ROLE_KEEPER, 10000);
+    erase(p);
+    us_release(&world.sh->snapshot_lsn, 0);
+    pass(30000);
+    assert_true(world.sh->snapshots > 1);
+    assert_int_equal(us_store_erasure(p->l.store, 1, &e), 1);
+    assert_true(e.gone > 0);
+    assert_true(us_acquire(&world.sh->snapshot_lsn) >= e.gone);
+    assert_int_equal(us_life_left(&p->l, &e) & US_LEFT_FILES, 0);
+}
+
+
 /* kills at each call: of the worker, or of the server */
 
 static void
@@ -2437,6 +2508,7 @@ main(int argc, char **argv)
         test(test_unconfirmed),
         test(test_overtaken),
         test(test_meanwhile),
+        test(test_erased),
         test(test_kills),
         test(test_start_kills),
         test(test_damage),
