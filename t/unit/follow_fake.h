@@ -7,10 +7,6 @@
  *     node 1    a replica (follow=) without a directory
  *     node 2    a replica with one
  *
- * Directories are real ones.  Each call that changes one is a point at which
- * others go on, and at which the worker can be killed; the descriptors of one
- * that is killed are closed.  A sync does nothing, as no machine stops here.
- *
  * A replica's connection is what GET /log sends (ngx_http_urlstore_log.c, whose
  * order is written down once more).  It is served by a worker of the primary
  * and ends with it.  It may be cut between any two bytes.
@@ -24,20 +20,12 @@
 #define _FOLLOW_FAKE_H_INCLUDED_
 
 
-#include "journal/us_dir.h"
 #include "journal/us_ship.h"
 #include "life/us_known.h"
 #include "peer_fake.h"
 
-#include <dirent.h>
-#include <fcntl.h>
-#include <sys/stat.h>
 
-
-#define FOLLOW_FDS      1024
 #define FOLLOW_BEAT     1000          /* ms */
-#define FOLLOW_SEGMENT  16384         /* bytes of a segment, */
-#define FOLLOW_SNAPSHOT 8192          /* and of a journal for a snapshot */
 #define FOLLOW_STREAMS  64            /* more than there can be */
 
 
@@ -61,10 +49,7 @@ typedef struct {
 
 static struct {
     int          on;
-    worker_t    *fds[FOLLOW_FDS];     /* whose they are */
-    worker_t    *opens;               /* who opens one now, */
-    worker_t    *acts;                /* and where others go on; or NULL */
-    link_t     streams[FOLLOW_STREAMS];
+    link_t       streams[FOLLOW_STREAMS];
     uint64_t     had[NODES];          /* ids below were answered there */
 } follow;
 
@@ -81,183 +66,6 @@ follow_begin(uint64_t seed)
 }
 
 
-/* whose calls follow; returns whose were before */
-
-static worker_t *
-follow_acts(worker_t *w)
-{
-    worker_t  *was;
-
-    was = follow.acts;
-    follow.acts = follow.on ? w : NULL;
-    follow.opens = follow.acts;
-
-    return was;
-}
-
-
-/* --- the disk ------------------------------------------------------------- */
-
-static void  meanwhile(void *data);
-
-static void
-follow_call(void)
-{
-    worker_t  *w, *opens;
-
-    w = follow.acts;
-
-    if (w) {
-        opens = follow.opens;
-        meanwhile(w);
-        follow.acts = w;
-        follow.opens = opens;
-    }
-}
-
-
-int
-openat(int dirfd, const char *name, int flags, ...)
-{
-    int      fd;
-    mode_t   mode;
-    va_list  args;
-
-    va_start(args, flags);
-    mode = (flags & O_CREAT) ? va_arg(args, mode_t) : 0;
-    va_end(args);
-
-    if (flags & O_CREAT) {
-        follow_call();
-    }
-
-    fd = (int) syscall(SYS_openat, dirfd, name, flags, mode);
-
-    if (fd >= 0) {
-        assert_true(fd < FOLLOW_FDS);
-        follow.fds[fd] = follow.opens;
-    }
-
-    return fd;
-}
-
-
-int
-close(int fd)
-{
-    if (fd >= 0 && fd < FOLLOW_FDS) {
-        follow.fds[fd] = NULL;
-    }
-
-    return (int) syscall(SYS_close, fd);
-}
-
-
-ssize_t
-pwrite(int fd, const void *p, size_t len, off_t at)
-{
-    size_t  half;
-
-    follow_call();
-
-    /* killed in the middle, half of it is there */
-
-    half = follow.acts ? len / 2 : 0;
-
-    if (half && chance(20)) {
-        (void) syscall(SYS_pwrite64, fd, p, half, at);
-        follow_call();
-    }
-
-    return syscall(SYS_pwrite64, fd, p, len, at);
-}
-
-
-int
-fsync(int fd)
-{
-    (void) fd;
-    follow_call();
-
-    return 0;
-}
-
-
-int
-fdatasync(int fd)
-{
-    return fsync(fd);
-}
-
-
-int
-renameat(int from_fd, const char *from, int to_fd, const char *to)
-{
-    follow_call();
-
-    return (int) syscall(SYS_renameat, from_fd, from, to_fd, to);
-}
-
-
-int
-unlinkat(int dirfd, const char *name, int flags)
-{
-    follow_call();
-
-    return (int) syscall(SYS_unlinkat, dirfd, name, flags);
-}
-
-
-/* a directory of a node, which has its lock */
-
-static void
-follow_open(node_t *n)
-{
-    if (n->path[0] == '\0') {
-        (void) strcpy(n->path, "/tmp/urlstore-simulate-XXXXXX");
-        assert_non_null(mkdtemp(n->path));
-    }
-
-    follow.opens = NULL;
-    n->dirfd = openat(AT_FDCWD, n->path, O_RDONLY|O_DIRECTORY);
-    assert_int_not_equal(n->dirfd, -1);
-    n->lockfd = openat(n->dirfd, US_DIR_LOCK, O_RDWR|O_CREAT, 0600);
-    assert_int_not_equal(n->lockfd, -1);
-}
-
-
-static void
-follow_close(node_t *n)
-{
-    if (n->dirfd != -1) {
-        (void) close(n->lockfd);
-        (void) close(n->dirfd);
-        n->dirfd = -1;
-    }
-}
-
-
-static void
-follow_remove(node_t *n)
-{
-    DIR            *d;
-    struct dirent  *de;
-
-    d = n->path[0] ? opendir(n->path) : NULL;
-
-    while (d && (de = readdir(d)) != NULL) {
-        (void) syscall(SYS_unlinkat, dirfd(d), de->d_name, 0);
-    }
-
-    if (d) {
-        (void) closedir(d);
-        (void) rmdir(n->path);
-    }
-
-    n->path[0] = '\0';
-}
-
-
 /* of a worker that starts */
 
 static void
@@ -267,17 +75,9 @@ follow_conf(worker_t *w)
 
     l = &w->l;
     l->conf.replicate = NULL;
-    l->conf.segment = FOLLOW_SEGMENT;
-    l->conf.snapshot = FOLLOW_SNAPSHOT;
 
     if (w->node != &nodes[0]) {
         l->conf.follow = &follow_primary;
-    }
-
-    if (w->node != &nodes[1]) {
-        l->conf.path = w->node->path;
-        l->dirfd = w->node->dirfd;
-        l->lockfd = w->node->lockfd;
     }
 }
 
@@ -296,24 +96,17 @@ link_end(link_t *st)
 }
 
 
-/* a worker was killed: what it sends ends, and its descriptors are closed */
+/* a worker was killed: what it sends ends */
 
 static void
 follow_killed(worker_t *w)
 {
-    int       fd;
     unsigned  i;
 
     for (i = 0; i < FOLLOW_STREAMS; i++) {
         if (follow.streams[i].open && follow.streams[i].server == w) {
             us_ship_end(&follow.streams[i].ship);
             follow.streams[i].server = NULL;
-        }
-    }
-
-    for (fd = 0; fd < FOLLOW_FDS; fd++) {
-        if (follow.fds[fd] == w) {
-            (void) close(fd);
         }
     }
 }
@@ -420,9 +213,9 @@ us_peer_get(us_peer_t *p, const us_primary_t *primary, unsigned n,
     (void) primary;
     (void) n;
 
-    to = follow.acts;
+    to = disk.acts;
     assert_non_null(to);
-    follow_call();
+    disk_call();
 
     assert_int_equal(sscanf(target, "log?replica=%llu&erased=%llu&keeps=%u%n",
                             &id, &erased, &keeps, &len), 3);
@@ -457,9 +250,9 @@ us_peer_get(us_peer_t *p, const us_primary_t *primary, unsigned n,
 
     st = &follow.streams[i];
 
-    w = follow.acts;
-    follow.acts = NULL;
-    follow.opens = server;
+    w = disk.acts;
+    disk.acts = NULL;
+    disk.opens = server;
 
     us_life_journal(&server->l, &tail, &beat);
     rc = us_ship_begin(&st->ship, server->l.dirfd, &us_data_ops, place, &tail);
@@ -482,8 +275,8 @@ us_peer_get(us_peer_t *p, const us_primary_t *primary, unsigned n,
         memset(st, 0, sizeof(link_t));
     }
 
-    follow.acts = w;
-    follow.opens = w;
+    disk.acts = w;
+    disk.opens = w;
     p->status = rc == US_SHIP_OK ? 200 : rc == US_SHIP_GONE ? 410 : 503;
     say("%s asks %s: %u", to->node->name, place ? "to go on" : "for all",
         p->status);
@@ -501,9 +294,9 @@ us_peer_read(us_peer_t *p, size_t need, unsigned ms)
 
     (void) need;
 
-    w = follow.acts;
+    w = disk.acts;
     assert_non_null(w);
-    follow_call();
+    disk_call();
 
     st = &follow.streams[p->fd];
 
@@ -516,11 +309,11 @@ us_peer_read(us_peer_t *p, size_t need, unsigned ms)
     if (st->len == st->pos) {
         st->len = 0;
         st->pos = 0;
-        follow.acts = NULL;
-        follow.opens = st->server;
+        disk.acts = NULL;
+        disk.opens = st->server;
         link_produce(st);
-        follow.acts = w;
-        follow.opens = w;
+        disk.acts = w;
+        disk.opens = w;
     }
 
     len = st->len - st->pos;

@@ -856,6 +856,34 @@ fake_head(us_replog_t *log, us_replog_head_t *head)
 }
 
 
+/* a copy of it, as the log may change while it is taken */
+
+static int
+fake_take(us_replog_take_pt take, void *data, const us_replog_row_t *row,
+    const uint8_t *p, size_t len)
+{
+    int               rc;
+    uint8_t          *bytes;
+    us_replog_row_t   copy;
+
+    bytes = malloc(len + 1);
+
+    if (bytes == NULL) {
+        abort();
+    }
+
+    if (len) {
+        memcpy(bytes, p, len);
+    }
+
+    copy = *row;
+    rc = take(data, &copy, bytes, len);
+    free(bytes);
+
+    return rc;
+}
+
+
 static us_replog_rc_t
 fake_row(us_replog_t *log, uint64_t lsn, us_replog_take_pt take, void *data)
 {
@@ -876,7 +904,7 @@ fake_row(us_replog_t *log, uint64_t lsn, us_replog_take_pt take, void *data)
         return US_REPLOG_NONE;
     }
 
-    (void) take(data, &row->row, row->p, row->len);
+    (void) fake_take(take, data, &row->row, row->p, row->len);
 
     return US_REPLOG_OK;
 }
@@ -905,11 +933,15 @@ fake_read(us_replog_t *log, uint64_t lsn, size_t max, us_replog_take_pt take,
     for (n = 0; rc == US_REPLOG_OK && n < 3; n++) {
         row = fake_find(&l->fake->servers[l->server], lsn, 0);
 
-        if (row == NULL || take(data, &row->row, row->p, row->len) == -1) {
+        if (row == NULL) {
             break;
         }
 
         lsn = row->row.next;
+
+        if (fake_take(take, data, &row->row, row->p, row->len) == -1) {
+            break;
+        }
     }
 
     return rc;
@@ -957,7 +989,8 @@ fake_base(us_replog_t *log, uint32_t part, us_replog_take_pt take, void *data)
 
     for (i = 0; i < s->nparts; i++) {
         if (s->parts[i].base == s->base && s->parts[i].part == part) {
-            (void) take(data, &row, s->parts[i].p, s->parts[i].len);
+            (void) fake_take(take, data, &row, s->parts[i].p,
+                             s->parts[i].len);
             return US_REPLOG_OK;
         }
     }

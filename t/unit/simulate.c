@@ -17,6 +17,7 @@
  *     stops       of a worker, at any call, for up to an hour
  *     cuts        of a node from the log, while others go on and make a base
  *     kills       of a worker in a call, of a node
+ *     directories of two nodes, in a fifth of the seeds (disk_fake.h)
  *     a loss      the server in charge is replaced by one that had less
  *     settings    leases differ between nodes
  *     clocks      jump, by up to three hours
@@ -133,6 +134,7 @@ typedef enum {
     M_REPLICA,
     M_SNAPSHOT,
     M_COPY,
+    M_KEPT,
     MARKS
 } mark_t;
 
@@ -185,7 +187,8 @@ static const struct {
     { "connections of replicas that ended", 12 },
     { "ids answered by replicas", 12 },
     { "snapshots in directories", 12 },
-    { "replicas that began with their directory", 40 }
+    { "replicas that began with their directory", 40 },
+    { "directories that are kept after a loss", 100 }
 };
 
 
@@ -380,7 +383,7 @@ static int           says;            /* prints what happens */
 static void world(worker_t *w);
 static void worker_step(worker_t *w);
 static void follow_answered(const node_t *n, uint64_t id);
-static worker_t *follow_acts(worker_t *w);
+static worker_t *disk_acts(worker_t *w);
 
 
 /* the machine: clock, random bytes, processes */
@@ -642,7 +645,7 @@ env_pause(void *data, unsigned ms)
 
         if (other->pauses && other != w) {
             self = other->serial;
-            (void) follow_acts(other);
+            (void) disk_acts(other);
             (void) us_life_refresh(&other->l);
             tick(other);
 
@@ -652,7 +655,7 @@ env_pause(void *data, unsigned ms)
     }
 
     self = w->serial;
-    (void) follow_acts(w);
+    (void) disk_acts(w);
     (void) us_life_refresh(&w->l);
     tick(w);
     w->pauses--;
@@ -705,6 +708,10 @@ env_say(void *data, us_say_t level, const char *text)
 
     if (strstr(text, "the copy of ")) {
         mark(M_COPY);
+    }
+
+    if (strstr(text, "what was in the path is kept")) {
+        mark(M_KEPT);
     }
 
     /* nothing is wrong with a store, and a loss is only seen where one was */
@@ -959,6 +966,7 @@ try_of(uint32_t token)
 static int   request_make(request_t *r, int reads);
 
 #include "router_fake.h"
+#include "disk_fake.h"
 #include "follow_fake.h"
 #include "eraser.h"
 
@@ -1636,6 +1644,8 @@ worker_start(worker_t *w)
     l->conf.erase_within = ERASE_WITHIN;
     l->conf.store = store;
 
+    disk_conf(w);
+
     if (follow.on) {
         follow_conf(w);
     }
@@ -1658,10 +1668,12 @@ worker_end(worker_t *w)
     eraser_end(w);
     connected = us_acquire(&l->sh->replica.connected);
     us_follow_stop(&l->follow);
+    us_follow_stop(&l->copier);
     us_release(&l->sh->replica.connected, connected);
     free(l->writer.buf);
     free(l->syncer.buf);
     follow_killed(w);
+    disk_killed(w);
 
     if (l->store) {
         us_store_close(l->store);
@@ -1689,7 +1701,7 @@ node_end(node_t *n)
     if (n->mem) {
         (void) munmap(n->mem, zone_size);
         n->mem = NULL;
-        follow_close(n);
+        disk_close(n);
     }
 }
 
@@ -1720,8 +1732,8 @@ node_start(node_t *n)
 
     n->dirfd = -1;
 
-    if (follow.on && number != 1) {
-        follow_open(n);
+    if (disk.on && number != 1) {
+        disk_open(n);
     }
 
     for (i = 0; i < WORKERS; i++) {
@@ -1740,7 +1752,7 @@ worker_step(worker_t *w)
         return;
     }
 
-    acts = follow_acts(w);
+    acts = disk_acts(w);
     w->busy = 1;
     self = w->serial;
     requests(w);
@@ -1771,7 +1783,7 @@ worker_step(worker_t *w)
     self = w->serial;
     tick(w);
     w->busy = 0;
-    (void) follow_acts(acts);
+    (void) disk_acts(acts);
 }
 
 
@@ -2058,6 +2070,7 @@ begin(uint64_t seed)
 
     eraser_begin(seed);
     follow_begin(seed);
+    disk_begin(seed);
     cluster_begin(seed);
     store.is_shard = cluster.on;
     zone_size = us_store_min_size(&store) + 256 * 1024;
@@ -2115,7 +2128,7 @@ run(uint64_t seed, unsigned steps)
                 (int) (w - w->node->workers));
             mark(M_KILLED);
             depth = 0;
-            (void) follow_acts(NULL);
+            (void) disk_acts(NULL);
             worker_end(w);
             worker_start(w);
             continue;
@@ -2387,7 +2400,7 @@ history(uint64_t seed)
 
     for (i = 0; i < NODES; i++) {
         node_end(&nodes[i]);
-        follow_remove(&nodes[i]);
+        disk_remove(&nodes[i]);
     }
 
     fake_done(&fake);
