@@ -12,7 +12,7 @@
  * and ends with it.  It may be cut between any two bytes.
  *
  * What a replica answers, the primary has; what a replica has answered, it has
- * from then on, also when it has started again.
+ * from then on, also when it has started again, until it begins anew.
  */
 
 
@@ -358,6 +358,15 @@ us_peer_close(us_peer_t *p)
 
 
 /* --- what must hold ------------------------------------------------------- */
+
+/* if it starts again before it has all, it has nothing */
+
+static void
+follow_anew(const node_t *n)
+{
+    follow.had[n - nodes] = 0;
+}
+
 
 /* a replica has answered an id with its URL: the primary has it */
 

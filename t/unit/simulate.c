@@ -382,6 +382,7 @@ static int           says;            /* prints what happens */
 
 static void world(worker_t *w);
 static void worker_step(worker_t *w);
+static void follow_anew(const node_t *n);
 static void follow_answered(const node_t *n, uint64_t id);
 static worker_t *disk_acts(worker_t *w);
 
@@ -712,6 +713,10 @@ env_say(void *data, us_say_t level, const char *text)
 
     if (strstr(text, "what was in the path is kept")) {
         mark(M_KEPT);
+    }
+
+    if (strstr(text, "all is fetched anew")) {
+        follow_anew(w->node);
     }
 
     /* nothing is wrong with a store, and a loss is only seen where one was */
@@ -2096,6 +2101,7 @@ begin(uint64_t seed)
 static void
 run(uint64_t seed, unsigned steps)
 {
+    int                 restart;
     unsigned            i, step;
     worker_t *volatile  w;
 
@@ -2141,6 +2147,7 @@ run(uint64_t seed, unsigned steps)
 
     say("all faults are over");
     quiet = 1;
+    restart = seed % 3 == 0 && calm == 0;
     calm = 0;
     fake.faults = 0;
 
@@ -2156,7 +2163,9 @@ run(uint64_t seed, unsigned steps)
             nodes[i].workers[step].until = 0;
         }
 
-        if (seed % 3 == 0) {
+        /* not all at once after a loss, of which they alone know */
+
+        if (restart) {
             node_start(&nodes[i]);
         }
     }
