@@ -8,7 +8,7 @@
 #define _US_VERSION_H_INCLUDED_
 
 
-#define US_VERSION  "0.1.0"
+#define US_VERSION  "1.0.0"
 
 
 #endif /* _US_VERSION_H_INCLUDED_ */
