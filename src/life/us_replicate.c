@@ -494,7 +494,7 @@ us_replicate_mark(us_replicate_t *r, const us_store_t *store,
         return -1;
     }
 
-    if (m.epoch != have.epoch) {
+    if (m.epoch > have.epoch) {
         return 1;
     }
 
@@ -553,6 +553,7 @@ us_replicate_mark(us_replicate_t *r, const us_store_t *store,
 static int
 us_replicate_forgotten(us_replicate_t *r, const us_store_t *store)
 {
+    uint64_t               epoch;
     us_manifest_t          m;
     us_store_conf_t        have;
     us_replog_head_t       head;
@@ -567,11 +568,18 @@ us_replicate_forgotten(us_replicate_t *r, const us_store_t *store)
     us_store_conf(store, &have);
 
     if (us_replicate_look(r, have.uuid, &head, &m) == -1
-        || us_replicate_number(&m, US_REPLICATE_LOST) == 0
-        || us_replicate_begin_term(r, &head, &m,
-                                   r->f.life->conf.replicate->node,
-                                   m.epoch + 1, 0)
-           != US_REPLOG_OK)
+        || us_replicate_number(&m, US_REPLICATE_LOST) == 0)
+    {
+        return 0;
+    }
+
+    /* the log may have lost an earlier command, too */
+
+    epoch = (m.epoch > have.epoch ? m.epoch : have.epoch) + 1;
+
+    if (us_replicate_begin_term(r, &head, &m,
+                                r->f.life->conf.replicate->node, epoch, 0)
+        != US_REPLOG_OK)
     {
         return 0;
     }
@@ -580,7 +588,7 @@ us_replicate_forgotten(us_replicate_t *r, const us_store_t *store)
     us_job_say(r->f.job, US_SAY_WARN, "the log of shard %u goes on without "
                "what it has lost, by command: epoch %llu",
                r->f.life->conf.replicate->shard,
-               (unsigned long long) m.epoch + 1);
+               (unsigned long long) epoch);
 
     return 1;
 }
@@ -1121,7 +1129,9 @@ us_replicate_head(us_replicate_t *r)
 
         us_store_conf(r->f.store, &have);
 
-        if (sb->begun && have.epoch != m.epoch) {
+        /* a lower one: rows are lost with it, and are found missing */
+
+        if (sb->begun && have.epoch < m.epoch) {
             r->f.anew = 1;
             us_job_say(r->f.job, US_SAY_WARN, "the log has epoch %llu; all is "
                        "read anew", (unsigned long long) m.epoch);

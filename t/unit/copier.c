@@ -2145,6 +2145,36 @@ test_kept(void **state)
 }
 
 
+/* the log loses an epoch, too: a loss, and the number does not return */
+
+static void
+test_epoch_back(void **state)
+{
+    char              was[sizeof(flog.head.settings)];
+    proc_t           *p;
+    unsigned          rows;
+    us_store_conf_t   conf;
+
+    p = make(12);
+    rows = flog.nrows - 1;
+    strcpy(was, flog.head.settings);
+    flog_cut(rows);
+    pass(10000);
+    assert_int_equal(us_replicate_forget(&p->l), 0);
+    comes(p, US_LIFE_READY, 8);
+    fill(p, 8, 4);
+
+    flog_cut(rows);
+    strcpy(flog.head.settings, was);
+    pass(10000);
+    assert_int_equal(count(p->said, "has lost what was confirmed"), 2);
+    assert_int_equal(us_replicate_forget(&p->l), 0);
+    comes(p, US_LIFE_READY, 8);
+    us_store_conf(p->l.store, &conf);
+    assert_int_equal(conf.epoch, 3);
+}
+
+
 /* kills at each call of a keeper that moves files away */
 
 static void
@@ -2523,6 +2553,7 @@ main(int argc, char **argv)
         test(test_version),
         test(test_news),
         test(test_unmarked),
+        test(test_epoch_back),
         test(test_kept),
         test(test_kept_kills),
         test(test_write_fails),

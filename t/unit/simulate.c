@@ -1372,7 +1372,7 @@ given_up(void)
 
     if (now < epoch) {
         epoch = now;
-        lost = gave_lost;
+        lost = lost && lost < gave_lost ? lost : gave_lost;
     }
 
     if (now == epoch) {
