@@ -1024,6 +1024,44 @@ term_missed(void **state)
 }
 
 
+/*
+ * The log loses a term that began after the one for which node 1 waits: that is
+ * its last row now, and the lease before it has long passed.
+ */
+
+static void
+term_waits(void **state)
+{
+    unsigned  n;
+
+    (void) state;
+
+    stage();
+
+    promote(&nodes[1]);
+    assert_int_equal(nodes[1].standby.state, US_STANDBY_WAITING);
+    clock_ms += 2 * LEASE;
+
+    steps(&nodes[2], 100);
+    promote(&nodes[2]);
+    steps(&nodes[2], 3 * LEASE);
+    assert_true(nodes[2].primary && leased(&nodes[2]));
+
+    fake_lose(&fake, 3 * OP);
+
+    for (n = 0; leased(&nodes[2]); n++) {
+        node_step(&nodes[1]);
+        assert_false(nodes[1].primary);
+        clock_ms += 50;
+    }
+
+    assert_true(n > 0);
+    steps(&nodes[1], LEASE);
+    assert_true(nodes[1].primary);
+    end();
+}
+
+
 static unsigned  calls, calls_until;
 
 
@@ -2323,6 +2361,7 @@ main(void)
         cmocka_unit_test(beat_seen_twice),
         cmocka_unit_test(row_seen_twice),
         cmocka_unit_test(term_missed),
+        cmocka_unit_test(term_waits),
         cmocka_unit_test(wait_elsewhere),
         cmocka_unit_test(read_elsewhere),
         cmocka_unit_test(claimed_before),
