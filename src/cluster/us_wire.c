@@ -360,11 +360,9 @@ us_wire_erasure(us_str_t text)
 int
 us_wire_again(const us_wire_end_t *end)
 {
-    if (end->refused || end->reads) {
-        return end->refused || end->status == 0 || end->status == 503;
-    }
-
-    return end->status == 0 && !end->sent;
+    return end->refused
+           || (end->status ? end->reads && end->status == 503
+                           : end->reads || !end->sent);
 }
 
 

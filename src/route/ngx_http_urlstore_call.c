@@ -786,7 +786,7 @@ ngx_http_urlstore_call_end(const ngx_http_urlstore_call_t *call)
 ngx_uint_t
 ngx_http_urlstore_call_ended(ngx_http_urlstore_call_t *call)
 {
-    ngx_uint_t                  nnodes;
+    ngx_uint_t                  nnodes, first, node;
     us_wire_end_t               end;
     ngx_http_urlstore_calls_t  *sums;
 
@@ -828,7 +828,14 @@ ngx_http_urlstore_call_ended(ngx_http_urlstore_call_t *call)
         (void) ngx_atomic_fetch_add(&sums->failed, 1);
     }
 
-    sums->node = us_wire_node(&end, call->node, sums->node);
+    /* a call that shows nothing leaves what another worker has written */
+
+    first = sums->node;
+    node = us_wire_node(&end, call->node, first);
+
+    if (node != first) {
+        sums->node = node;
+    }
 
     return 1;
 }
