@@ -1081,14 +1081,20 @@ calls_move(void *data)
 /* a row that one server alone has, and shows */
 
 static void
-unconfirmed(void)
+row_alone(void)
 {
-    stage();
-
     fake.linked = 0;
     node_add(&nodes[0], 2);
     node_step(&nodes[0]);
     fake_restart(&fake, 0);
+}
+
+
+static void
+unconfirmed(void)
+{
+    stage();
+    row_alone();
     assert_true(fake_last(&fake.servers[0])->row.next == 3 * OP);
 }
 
@@ -1923,11 +1929,7 @@ base_unconfirmed(void **state)
     stage();
     node_rows(&nodes[0], 3);
     steps(&nodes[1], 100);
-
-    fake.linked = 0;
-    node_add(&nodes[0], 2);
-    node_step(&nodes[0]);
-    fake_restart(&fake, 0);
+    row_alone();
     split();
     assert_true(fake_last(&fake.servers[0])->row.next == 6 * OP);
 
