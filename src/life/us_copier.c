@@ -676,7 +676,7 @@ us_copier_end(us_life_t *l, us_store_t *store, const us_manifest_t *m,
             (void) us_disk_fail(&c.recovery.error, 0, "it is of another store "
                                 "than the log");
 
-        } else if (have->epoch != m->epoch) {
+        } else if (have->epoch < m->epoch) {
             (void) us_disk_fail(&c.recovery.error, 0, "it is of epoch %llu, "
                                 "the log of %llu",
                                 (unsigned long long) have->epoch,
@@ -1082,6 +1082,10 @@ us_copier_read(us_follow_t *f, const us_manifest_t *m, us_share_copied_t *end)
     switch (us_copier_end(l, f->store, m, end, &e)) {
 
     case US_SINK_OK:
+
+        /* the log may have lost that of the directory */
+
+        us_store_set_identity(f->store, m->uuid, end->at.epoch);
         return US_COPIER_OK;
 
     case US_SINK_FRESH:

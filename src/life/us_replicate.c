@@ -39,9 +39,18 @@
                                          server */
 #define US_REPLICATE_CALL    5000     /* ms of one that commits */
 #define US_REPLICATE_LOST    "lost"   /* a setting: us_replicate_forget() */
+#define US_REPLICATE_EPOCH   "lost_epoch"
 #define US_REPLICATE_SILENT  (3 * US_APPENDER_BEAT)   /* ms without a beat: the
                                          node that has this name has ended */
 #define US_REPLICATE_STALL   2000     /* ms without a commit */
+
+
+/* what a node has read, and the log has not */
+
+typedef struct {
+    uint64_t          lsn;            /* up to there */
+    uint64_t          epoch;          /* of the node's store */
+} us_replicate_loss_t;
 
 
 typedef struct {
@@ -320,6 +329,19 @@ us_replicate_number(const us_manifest_t *m, const char *key)
 }
 
 
+/* the highest epoch that the log has had, as far as it knows */
+
+static uint64_t
+us_replicate_epoch(const us_manifest_t *m)
+{
+    uint64_t  lost;
+
+    lost = us_replicate_number(m, US_REPLICATE_EPOCH);
+
+    return lost > m->epoch ? lost : m->epoch;
+}
+
+
 /*
  * This node's settings, with the identity of a log's store, and whether its
  * base was restored, as the settings before have it: 0, or -1.
@@ -332,11 +354,13 @@ us_replicate_number(const us_manifest_t *m, const char *key)
  *                   first
  *     lost          the LSN up to which a node has read, and the log does not
  *                   go any more
+ *     lost_epoch    the epoch of that node, if the log has lost that, too
  */
 
 static int
 us_replicate_settings(us_replicate_t *r, const us_manifest_t *was,
-    uint64_t epoch, uint64_t before, const char *terms, uint64_t lost)
+    uint64_t epoch, uint64_t before, const char *terms,
+    const us_replicate_loss_t *lost)
 {
     int                         rc;
     char                       *text;
@@ -362,8 +386,11 @@ us_replicate_settings(us_replicate_t *r, const us_manifest_t *was,
         && us_manifest_set_number(&m, "lease_before", before) == 0
         && us_manifest_set_number(&m, "replicas", !own->single) == 0
         && us_manifest_set(&m, "terms", us_str_of(terms)) == 0
-        && (lost == 0
-            || us_manifest_set_number(&m, US_REPLICATE_LOST, lost) == 0)
+        && (lost == NULL
+            || us_manifest_set_number(&m, US_REPLICATE_LOST, lost->lsn) == 0)
+        && (lost == NULL || lost->epoch <= epoch
+            || us_manifest_set_number(&m, US_REPLICATE_EPOCH,
+                                      lost->epoch) == 0)
         && us_manifest_print(&m, &text, &len, &e) == 0)
     {
         rc = len < sizeof(r->settings) ? 0 : -1;
@@ -384,8 +411,8 @@ us_replicate_settings(us_replicate_t *r, const us_manifest_t *was,
 
 static int
 us_follow_next(us_replicate_t *r, const us_replog_head_t *head,
-    const us_manifest_t *m, int led, uint64_t epoch, uint64_t lost,
-    uint64_t *lease)
+    const us_manifest_t *m, int led, uint64_t epoch,
+    const us_replicate_loss_t *lost, uint64_t *lease)
 {
     char           terms[US_STANDBY_TERMS];
     uint64_t       other;
@@ -449,7 +476,8 @@ us_replicate_term(void *data, uint64_t term, const char *holder,
 
 static us_replog_rc_t
 us_replicate_begin_term(us_replicate_t *r, const us_replog_head_t *head,
-    const us_manifest_t *m, const char *holder, uint64_t epoch, uint64_t lost)
+    const us_manifest_t *m, const char *holder, uint64_t epoch,
+    const us_replicate_loss_t *lost)
 {
     size_t           len;
     uint8_t          buf[US_STANDBY_TERM];
@@ -481,10 +509,11 @@ static int
 us_replicate_mark(us_replicate_t *r, const us_store_t *store,
     const us_replog_row_t *row)
 {
-    uint64_t               lost, term;
+    uint64_t               term;
     us_manifest_t          m;
     us_store_conf_t        have;
     us_replog_head_t       head;
+    us_replicate_loss_t    lost;
     us_share_replicate_t  *sh;
 
     sh = &r->f.life->sh->replicate;
@@ -499,9 +528,10 @@ us_replicate_mark(us_replicate_t *r, const us_store_t *store,
     }
 
     term = head.term;
-    lost = us_replicate_number(&m, US_REPLICATE_LOST);
+    lost.lsn = us_replicate_number(&m, US_REPLICATE_LOST);
+    lost.epoch = us_replicate_epoch(&m);
 
-    if (lost == 0) {
+    if (lost.lsn == 0 || have.epoch > lost.epoch) {
 
         /* it may be damaged, or be another server: it says nothing then */
 
@@ -514,10 +544,11 @@ us_replicate_mark(us_replicate_t *r, const us_store_t *store,
             return 0;
         }
 
-        lost = row->next;
+        lost.lsn = row->next > lost.lsn ? row->next : lost.lsn;
+        lost.epoch = have.epoch;
         term++;
 
-        if (us_replicate_begin_term(r, &head, &m, "", m.epoch, lost)
+        if (us_replicate_begin_term(r, &head, &m, "", m.epoch, &lost)
             != US_REPLOG_OK)
         {
             return -1;
@@ -528,12 +559,12 @@ us_replicate_mark(us_replicate_t *r, const us_store_t *store,
                    "it until \"urlstore cluster forget\"; save what this node "
                    "has first", r->f.life->conf.replicate->shard,
                    (unsigned long long) head.last.next,
-                   (unsigned long long) lost);
+                   (unsigned long long) lost.lsn);
     }
 
     /* nobody changes anything: what is found here is there */
 
-    us_release(&sh->lost, lost);
+    us_release(&sh->lost, lost.lsn);
     us_release(&sh->seen, us_clock_boottime());
 
     if (term > row->term + 1 && us_acquire(&sh->astray) == 0) {
@@ -575,10 +606,11 @@ us_replicate_forgotten(us_replicate_t *r, const us_store_t *store)
 
     /* the log may have lost an earlier command, too */
 
-    epoch = (m.epoch > have.epoch ? m.epoch : have.epoch) + 1;
+    epoch = us_replicate_epoch(&m);
+    epoch = (epoch > have.epoch ? epoch : have.epoch) + 1;
 
     if (us_replicate_begin_term(r, &head, &m,
-                                r->f.life->conf.replicate->node, epoch, 0)
+                                r->f.life->conf.replicate->node, epoch, NULL)
         != US_REPLOG_OK)
     {
         return 0;
@@ -801,7 +833,7 @@ us_replicate_declare(void *data, const us_replog_head_t *head, int led,
         return NULL;
     }
 
-    return us_follow_next(r, head, &m, led, m.epoch, 0, lease) == 0
+    return us_follow_next(r, head, &m, led, m.epoch, NULL, lease) == 0
            ? r->settings : NULL;
 }
 
@@ -835,7 +867,9 @@ us_replicate_begin(us_replicate_t *r)
 
     us_store_conf(r->f.store, &have);
 
-    if (!r->f.bulk && conf.epoch != have.epoch) {
+    /* by a lower one rows are lost, and are found missing */
+
+    if (!r->f.bulk && conf.epoch > have.epoch) {
         r->f.anew = 1;
         r->f.life->follow_next = us_job_now(r->f.life) + 1;
         return -1;
@@ -938,7 +972,7 @@ us_replicate_create(us_replicate_t *r)
         memset(&m, 0, sizeof(us_manifest_t));
         memcpy(m.uuid, uuid, sizeof(m.uuid));
 
-        if (us_replicate_settings(r, &m, 1, 0, "", 0) == -1) {
+        if (us_replicate_settings(r, &m, 1, 0, "", NULL) == -1) {
             return -1;
         }
     }
@@ -1128,8 +1162,6 @@ us_replicate_head(us_replicate_t *r)
         us_release(&sh->lost, lost);
 
         us_store_conf(r->f.store, &have);
-
-        /* a lower one: rows are lost with it, and are found missing */
 
         if (sb->begun && have.epoch < m.epoch) {
             r->f.anew = 1;

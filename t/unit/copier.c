@@ -2145,33 +2145,76 @@ test_kept(void **state)
 }
 
 
-/* the log loses an epoch, too: a loss, and the number does not return */
+/*
+ * The log loses an epoch, too: a loss, and the number does not return.  A node
+ * that has the rows finds that by its store, in another process, or by its
+ * directory, also if another one has found an earlier loss; a node that has
+ * nothing is told by the log.
+ */
 
 static void
 test_epoch_back(void **state)
 {
     char              was[sizeof(flog.head.settings)];
     proc_t           *p;
-    unsigned          rows;
+    unsigned          i, rows;
     us_store_conf_t   conf;
 
-    p = make(12);
-    rows = flog.nrows - 1;
-    strcpy(was, flog.head.settings);
-    flog_cut(rows);
-    pass(10000);
-    assert_int_equal(us_replicate_forget(&p->l), 0);
-    comes(p, US_LIFE_READY, 8);
-    fill(p, 8, 4);
+    for (i = 0; i < 5; i++) {
+        flog_remove();
+        world_clean();
+        p = make(12);
+        rows = flog.nrows - 1;
+        strcpy(was, flog.head.settings);
+        flog_cut(rows);
+        pass(10000);
+        assert_int_equal(us_replicate_forget(&p->l), 0);
+        comes(p, US_LIFE_READY, 8);
+        fill(p, 8, 4);
+        level(p);
 
-    flog_cut(rows);
-    strcpy(flog.head.settings, was);
-    pass(10000);
-    assert_int_equal(count(p->said, "has lost what was confirmed"), 2);
-    assert_int_equal(us_replicate_forget(&p->l), 0);
-    comes(p, US_LIFE_READY, 8);
-    us_store_conf(p->l.store, &conf);
-    assert_int_equal(conf.epoch, 3);
+        if (i == 1) {
+            flog_other_stated("b 1");
+            comes(p, US_LIFE_STANDBY, 12);
+            p->stopping = 1;
+            pass(1000);
+            world_clean();
+
+        } else if (i != 0) {
+            node_kill(p);
+        }
+
+        flog_cut(rows);
+        strcpy(flog.head.settings, was);
+
+        if (i == 4) {
+            flog_lost("7");
+        }
+
+        if (i == 1) {
+            p = proc_start(disk.dirfd, disk.lockfd);
+
+        } else if (i != 0) {
+            p = start();
+        }
+
+        pass(10000);
+        assert_int_equal(count(p->said, "has lost what was confirmed"),
+                         i == 0 ? 2 : 1);
+
+        if (i > 2) {
+            node_kill(p);
+            world_clean();
+            p = start();
+            pass(10000);
+        }
+
+        assert_int_equal(us_replicate_forget(&p->l), 0);
+        comes(p, US_LIFE_READY, 8);
+        us_store_conf(p->l.store, &conf);
+        assert_int_equal(conf.epoch, 3);
+        node_kill(p);
+    }
 }
 
 
