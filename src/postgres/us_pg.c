@@ -1300,7 +1300,7 @@ us_pg_reach(us_pg_t *pg)
 static us_replog_rc_t
 us_pg_connect(us_pg_t *pg)
 {
-    int             bad;
+    int             bad, own;
     char            why[US_REPLOG_ERROR];
     int64_t         end, call, share, limit;
     unsigned        i;
@@ -1316,7 +1316,7 @@ us_pg_connect(us_pg_t *pg)
     bad = 0;
     why[0] = '\0';
     end = pg->deadline;
-    call = 0;
+    call = end - us_pg_now();
 
     /*
      * ms for a connection: libpq's own limit is not for PQconnectPoll().  What
@@ -1326,10 +1326,10 @@ us_pg_connect(us_pg_t *pg)
 
     timeout = us_pg_option(&pg->info, "connect_timeout");
     limit = timeout ? strtol(timeout, NULL, 10) : 0;
+    own = limit > 0 && limit <= US_PG_CONNECT_MAX;
 
-    if (limit > 0 && limit <= US_PG_CONNECT_MAX) {
+    if (own) {
         limit *= 1000;
-        call = end - us_pg_now();
         end = us_pg_now() + limit * pg->info.nhosts;
 
     } else {
@@ -1344,7 +1344,7 @@ us_pg_connect(us_pg_t *pg)
         rc = us_pg_reach(pg);
 
         if (rc == US_REPLOG_OK) {
-            pg->deadline = call ? us_pg_now() + call : end;
+            pg->deadline = own ? us_pg_now() + call : end;
             pg->log.session++;
             pg->log.error[0] = '\0';
             return rc;
