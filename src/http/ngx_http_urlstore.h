@@ -165,7 +165,6 @@ struct ngx_http_urlstore_zone_s {
     time_t                          keys_keep; /* 0: off */
     unsigned                        sets_auto; /* at their first use */
     unsigned                        huge;
-    ngx_msec_t                      erase_within; /* bytes of erased URLs go */
     ngx_uint_t                      rules;    /* user rules of all kinds */
     ngx_uint_t                      limits;   /* urlstore_max_*, one bit each */
     const ngx_http_urlstore_kind_t *kind;
@@ -200,18 +199,9 @@ struct ngx_http_urlstore_zone_s {
     uint64_t                        map_file; /* version seen in the file */
     ngx_uint_t                      map_missed; /* its absence was looked at */
 
-    us_sweep_t                      sweep;
-    uint64_t                        sweep_generation; /* of the store */
-    time_t                          sweep_next;       /* not before */
-    ngx_event_t                     sweep_event;
-
-    uint64_t                        wiping;   /* LSN: once, and */
-    uint64_t                        wiped;    /* twice */
-    ngx_msec_t                      wipe_next;
-
+    ngx_event_t                     sweep;
     us_audit_t                      audit;    /* fd -1: not open */
     ngx_msec_t                      audit_next;
-    uint64_t                        wipe_generation;
 
     ngx_thread_task_t              *tasks[US_ROLES];
     ngx_event_t                     tick;

@@ -11,10 +11,9 @@
  * restart it or release the zone's mutex, and a new one waits for the
  * directory.
  *
- * One worker at a time sweeps (store/us_erasures.h), a turn of the event loop
- * after the other.  When the records of erased URLs are gone, the tick of each
- * worker wipes what its requests have left in its memory (us_wipe.h), twice,
- * and reports that to the others (us_life_wiped()).
+ * One worker at a time sweeps (life/us_sweep.c), a turn of the event loop after
+ * the other.  When the records of erased URLs are gone, the tick of each worker
+ * wipes what its requests have left in its memory (us_wipe.h).
  *
  * The hot table (store/us_hot.h) is one for the stores of all zones.  It is
  * private to the worker, so a look-up in it takes no lock and waits for no
@@ -34,17 +33,8 @@
 /* a turn of the event loop sweeps for so long, us */
 #define NGX_HTTP_URLSTORE_SWEEP_TURN  1000
 
-/* after a sweep that had no room, s */
-#define NGX_HTTP_URLSTORE_SWEEP_FULL  10
-
 #define NGX_HTTP_URLSTORE_TICK   1000     /* ms, of a zone without a disk */
 #define NGX_HTTP_URLSTORE_CLOSE  3000     /* ms, at the master's end */
-
-/* between two wipes, at most: longer than connections wait, mostly, ms */
-#define NGX_HTTP_URLSTORE_WIPE_AGAIN  (2 * 60 * 1000)
-
-/* jobs wait so long for a wipe, at most: some ticks of a follower, ms */
-#define NGX_HTTP_URLSTORE_WIPE_HOLD   1000
 
 /* ms after the audit could not be written */
 #define NGX_HTTP_URLSTORE_AUDIT_AGAIN  (60 * 1000)
@@ -406,24 +396,10 @@ ngx_http_urlstore_erasure_log(ngx_http_urlstore_zone_t *zone, uint64_t number,
 }
 
 
-/* the end of a worker: another one may sweep */
-
-static void
-ngx_http_urlstore_sweep_exit(ngx_http_urlstore_zone_t *zone)
-{
-    if (zone->sweep_generation == zone->life.generation) {
-        us_store_sweep_end(zone->store, &zone->sweep);
-    }
-}
-
-
 /*
- * The sweep, which completes erasures, is done by one worker of all, by
- * whichever looks first: when an erasure of a site was begun, when a worker
- * starts, and at each tick.  Each turn of the event loop sweeps for a
- * millisecond at most.  Records are erased later, for all erasures of a quarter
- * of erase_within together, as each pass reads all records and is followed by a
- * snapshot.
+ * The sweep begins when an erasure of a site was begun, when a worker starts,
+ * and at each tick.  Each turn of the event loop sweeps for a millisecond at
+ * most.
  */
 
 static void
@@ -436,53 +412,24 @@ ngx_http_urlstore_sweep_run(ngx_event_t *ev)
 
     start = ngx_http_urlstore_now();
 
-    if (zone->sweep_generation != zone->life.generation) {
-
-        /* of a store that is there no more */
-
-        us_store_sweep_end(zone->store, &zone->sweep);
-        zone->sweep_generation = zone->life.generation;
-    }
-
-    if (ngx_exiting || ngx_quit || ngx_terminate) {
-
-        /* this worker may wait for its connections for long */
-
-        ngx_http_urlstore_sweep_exit(zone);
-        return;
-    }
-
-    if (!us_life_writable(&zone->life, NULL)) {
-        return;
-    }
-
     ngx_http_urlstore_clock(zone);
-    us_life_deleting(&zone->life);
 
     do {
-        status = us_store_sweep(zone->store, &zone->sweep);
+        status = us_life_sweep(&zone->life);
 
-        if (zone->sweep.done) {
-            ngx_http_urlstore_erasure_log(zone, zone->sweep.done, "done");
+        if (zone->life.sweep.done) {
+            ngx_http_urlstore_erasure_log(zone, zone->life.sweep.done, "done");
         }
 
     } while (status == US_NEW
              && ngx_http_urlstore_now() - start < NGX_HTTP_URLSTORE_SWEEP_TURN);
 
-    us_life_deleted(&zone->life, us_store_published(zone->store));
+    /* else the tick, or a request that waits, comes again */
 
     if (status == US_NEW) {
         ngx_post_event(ev, &ngx_posted_next_events);
 
-    } else if (status == US_BUSY) {
-
-        /* the tick, or a request that waits, comes again */
-
-        us_life_write(&zone->life);
-
     } else if (status == US_FULL) {
-        zone->sweep_next = ngx_time() + NGX_HTTP_URLSTORE_SWEEP_FULL;
-
         ngx_log_error(NGX_LOG_ALERT, ngx_cycle->log, 0,
                       "urlstore_zone \"%V\" is full: it has no room to delete "
                       "all URLs that were erased", &zone->name);
@@ -495,14 +442,9 @@ ngx_http_urlstore_sweep(ngx_http_urlstore_zone_t *zone)
 {
     ngx_event_t  *ev;
 
-    us_store_sweep_delay(zone->store, zone->erase_within / 4000);
+    ev = &zone->sweep;
 
-    ev = &zone->sweep_event;
-
-    if (ev->posted || ngx_time() < zone->sweep_next
-        || us_life_state(&zone->life) != US_LIFE_READY
-        || (!zone->sweep.begun && !us_store_sweep_due(zone->store)))
-    {
+    if (ev->posted || !us_life_sweep_due(&zone->life)) {
         return;
     }
 
@@ -516,7 +458,7 @@ ngx_http_urlstore_sweep(ngx_http_urlstore_zone_t *zone)
 
 /*
  * What the jobs of all zones keep.  NGX_AGAIN: some are under way, and no other
- * starts until the next try, soon.  For a long one, a short one does not wait.
+ * starts until the next try, soon.
  */
 
 static ngx_int_t
@@ -539,9 +481,7 @@ ngx_http_urlstore_forget(ngx_cycle_t *cycle)
     for (i = 0; i < umcf->zones.nelts; i++) {
 
         if (busy) {
-            us_life_hold(&zp[i]->life, busy & US_ROLES_LONG ? US_ROLES_LONG
-                                       : US_ROLES_LONG | US_ROLES_SHORT,
-                         NGX_HTTP_URLSTORE_WIPE_HOLD);
+            us_life_hold(&zp[i]->life, busy);
 
         } else {
             us_life_forget(&zp[i]->life);
@@ -554,15 +494,11 @@ ngx_http_urlstore_forget(ngx_cycle_t *cycle)
 
 /*
  * Requests leave texts of URLs in the memory that they free, in the pieces that
- * a worker keeps for the next ones, and in its tables.  When records of erased
- * URLs are gone, each worker wipes all that; and once more after a while,
- * because blocks that were in use then have texts, too: those of connections
- * that wait for their next request.
+ * a worker keeps for the next ones, and in its tables.  Not wiped are blocks
+ * that are in use for longer, and what other modules keep.
  *
  * Jobs of followers wipe their stacks.  What they keep goes each time, with
  * their connections, while no such job is under way.
- *
- * Not wiped are blocks that are in use for longer, and what other modules keep.
  *
  * NGX_AGAIN: jobs are held until the next try.
  */
@@ -573,20 +509,9 @@ ngx_http_urlstore_wipe(ngx_http_urlstore_zone_t *zone)
     uint64_t    lsn;
     ngx_uint_t  i;
 
-    lsn = us_store_erased_lsn(zone->store);
+    lsn = us_life_wipe_due(&zone->life);
 
-    if (zone->wipe_generation != zone->life.generation) {
-
-        /* its LSNs may be others, or URLs were there again */
-
-        zone->wipe_generation = zone->life.generation;
-        zone->wiping = 0;
-        zone->wiped = 0;
-    }
-
-    if (lsn <= zone->wiped
-        || (ngx_msec_int_t) (ngx_current_msec - zone->wipe_next) < 0)
-    {
+    if (lsn == 0) {
         return NGX_OK;
     }
 
@@ -596,19 +521,13 @@ ngx_http_urlstore_wipe(ngx_http_urlstore_zone_t *zone)
         ngx_http_urlstore_train(zone);
     }
 
-    if (zone->train || !us_life_past(&zone->life, lsn)) {
+    if (zone->train) {
         return NGX_OK;
     }
 
     if (ngx_http_urlstore_forget(zone->cycle) != NGX_OK) {
         return NGX_AGAIN;
     }
-
-    /* also if it fails: not at each tick, as it empties the hot table */
-
-    zone->wipe_next = ngx_current_msec
-                      + ngx_min(zone->erase_within / 8,
-                                NGX_HTTP_URLSTORE_WIPE_AGAIN);
 
     us_store_wipe(zone->store);
     us_norm_ws_wipe(zone->ws);
@@ -626,17 +545,7 @@ ngx_http_urlstore_wipe(ngx_http_urlstore_zone_t *zone)
     ngx_http_urlstore_out_exit();
     us_wipe_stack();
 
-    if (us_wipe_heap() != 0) {
-        return NGX_OK;
-    }
-
-    if (lsn == zone->wiping) {
-        zone->wiped = lsn;
-        us_life_wiped(&zone->life, lsn);
-        return NGX_OK;
-    }
-
-    zone->wiping = lsn;
+    us_life_wiped(&zone->life, us_wipe_heap() == 0 ? lsn : 0);
 
     return NGX_OK;
 }
@@ -810,7 +719,6 @@ ngx_http_urlstore_zone_close(ngx_http_urlstore_zone_t *zone)
     ngx_uint_t  i;
 
     if (zone->store) {
-        ngx_http_urlstore_sweep_exit(zone);
         us_audit_close(&zone->audit);
         us_life_stop(&zone->life);
         zone->store = NULL;

@@ -561,7 +561,7 @@ static ngx_http_urlstore_option_t  ngx_http_urlstore_options[] = {
       "a time from 1m to 1d, such as 1h," },
 
     { ngx_string("erase_within"), ngx_http_urlstore_opt_time,
-      AT(erase_within), 1000, NGX_HTTP_URLSTORE_MONTH, NULL, NULL,
+      AT(life.conf.erase_within), 1000, NGX_HTTP_URLSTORE_MONTH, NULL, NULL,
       "a time from 1s to 30d" },
 
     { ngx_string("huge"), ngx_http_urlstore_opt_word,
@@ -1017,7 +1017,7 @@ ngx_http_urlstore_zone_find(ngx_conf_t *cf, ngx_str_t *name)
     zone->shard = NGX_CONF_UNSET;
     zone->pace.left = US_SHIP_GRACE;
     zone->replicate.lease = NGX_HTTP_URLSTORE_LEASE;
-    zone->erase_within = NGX_HTTP_URLSTORE_ERASE;
+    zone->life.conf.erase_within = NGX_HTTP_URLSTORE_ERASE;
     zone->replicate.stale = NGX_HTTP_URLSTORE_STALE;
 
     /* for a filter and a router, this is all */

@@ -616,7 +616,6 @@ ngx_http_urlstore_zone_init(ngx_shm_zone_t *shm_zone, void *data)
     zone->life.conf.store = zone->conf;
     zone->life.conf.norm = zone->norm;
     zone->life.conf.zone = shm_zone->shm.size;
-    zone->life.conf.erase_within = zone->erase_within;
 
     if (ngx_test_config) {
         return zone->path.len ? ngx_http_urlstore_dir_open(zone) : NGX_OK;

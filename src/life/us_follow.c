@@ -132,11 +132,15 @@ us_life_busy(const us_life_t *l)
 
 
 void
-us_life_hold(us_life_t *l, unsigned roles, unsigned ms)
+us_life_hold(us_life_t *l, unsigned busy)
 {
     if (us_life_follows(l)) {
-        l->held = roles;
-        l->held_until = us_job_now(l) + ms;
+
+        /* for a long one, a short one does not wait */
+
+        l->held = busy & US_ROLES_LONG ? US_ROLES_LONG
+                                       : US_ROLES_LONG | US_ROLES_SHORT;
+        l->held_until = us_job_now(l) + US_LIFE_HOLD;
     }
 }
 

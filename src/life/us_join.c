@@ -126,6 +126,7 @@ us_life_stop(us_life_t *l)
     }
 
     if (l->store) {
+        us_store_sweep_end(l->store, &l->sweep);
         us_store_close(l->store);
         l->store = NULL;
     }
@@ -221,6 +222,16 @@ us_life_use(us_life_t *l, void *mem, int empty)
 
     l->store = store;
     l->empty = empty;
+    us_store_sweep_delay(store, l->conf.erase_within / 4000);
+
+    /* of another store, whose LSNs may be others; or URLs were there again */
+
+    us_store_sweep_end(store, &l->sweep);
+    l->wiping = 0;
+
+    if (l->member) {
+        us_release(&l->member->wiped, 0);
+    }
 
     return 0;
 }
@@ -265,7 +276,6 @@ us_life_refresh(us_life_t *l)
 
         if (!l->empty && l->empty_mem && us_life_use(l, l->empty_mem, 1) == 0)
         {
-            us_life_wiped(l, 0);
             news = 1;
         }
 

@@ -11,6 +11,7 @@
  *     us_write.c    store -> journal, journal -> disk
  *     us_keep.c     snapshots, when they are due, scrubs, repairs
  *     us_promise.c  what is promised, and which requests may pass
+ *     us_sweep.c    what follows erasures
  *     us_known.h    a primary's replicas, and what they have said of erasures
  *     us_follow.c   operations that somebody else has logged
  *     us_replica.c    of another server's store (follow=)
@@ -90,6 +91,8 @@
 #define US_LIFE_HUNG  5000            /* ms that a write or a sync may take */
 #define US_LIFE_WANTED  1000          /* ms between two syncs for replicas */
 #define US_LIFE_BEAT    2500          /* ms that a primary's beat is news */
+#define US_LIFE_HOLD    1000          /* ms that jobs wait for a wipe, at most:
+                                         some ticks of a follower */
 
 
 typedef enum {
@@ -231,6 +234,10 @@ struct us_life_s {
     uint64_t          copier_next;    /* ms: not before */
     uint64_t          copier_gone;    /* LSN: of its next job */
     uint64_t          copier_past;    /* LSN: see us_life_past() */
+    us_sweep_t        sweep;
+    uint64_t          sweep_next;     /* ms: not before */
+    uint64_t          wiping;         /* LSN: wiped once, see us_life_wiped() */
+    uint64_t          wipe_next;      /* ms: not before */
     unsigned          held;           /* roles: see us_life_hold() */
     uint64_t          held_until;     /* ms */
     int               empty;          /* store stands in, see us_join.c */
@@ -394,32 +401,47 @@ void us_life_deleting(us_life_t *l);
 void us_life_deleted(us_life_t *l, uint64_t lsn);
 
 /*
- * Before a process wipes its memory, after records were gone at that LSN
- * (us_store_erased_lsn()); in the event loop.
+ * The sweep that completes erasures is of one process, whichever looks first;
+ * in the event loop.  Records are erased for all erasures of a quarter of
+ * erase_within together, as each pass reads all records and is followed by a
+ * snapshot.  us_life_sweep_due(): whether there is anything to do; cheap.
+ * us_life_sweep() looks at some hundred ids, as us_store_sweep(); US_FENCED:
+ * not now.  An erasure that it has completed: sweep.done.
+ */
+int us_life_sweep_due(const us_life_t *l);
+us_store_status_t us_life_sweep(us_life_t *l);
+
+/*
+ * A process wipes its memory after records were gone at an LSN; in the event
+ * loop.
  *
- * us_life_past(): what its jobs will read from a log, a primary or the ring is
- * from past it.
+ * us_life_wipe_due(): that LSN, if it is to do so now, or 0.  What its jobs
+ * will read from a log, a primary or the ring is from past it then
+ * (us_life_past()).
  *
  * us_life_busy(): the roles, a bit for each, that have a job now which may have
  * a connection.  There must be none, in any life of the process: a connection
  * that is made while another one goes begins in the memory of that one, and
- * keeps it.  us_life_hold(): for so many ms, none of these roles starts a job.
- * Jobs of US_ROLES_LONG may take minutes; those of US_ROLES_SHORT end soon, and
- * the store is not confirmed, or not up to date, while they are held.
+ * keeps it.  us_life_hold(), in each life, with those of all: until the next
+ * try none of the roles that are waited for starts a job.  Jobs of
+ * US_ROLES_LONG may take minutes; those of US_ROLES_SHORT end soon, and the
+ * store is not confirmed, or not up to date, while they are held.
  *
  * us_life_forget(): closes the connections and wipes what jobs keep; jobs may
  * start again.
  *
- * us_life_wiped(): this process has wiped its memory since.  us_life_left():
- * where URLs of an erasure may be left, US_LEFT_*.
+ * us_life_wiped(): this process has wiped its memory, once more since that LSN;
+ * 0: a part of it could not be.  us_life_left(): where URLs of an erasure may
+ * be left, US_LEFT_*.
  */
 
 #define US_ROLES_SHORT  (1 << US_ROLE_LOADER | 1 << US_ROLE_WRITER)
 #define US_ROLES_LONG   (1 << US_ROLE_KEEPER | 1 << US_ROLE_BASE)
 
+uint64_t us_life_wipe_due(const us_life_t *l);
 int us_life_past(const us_life_t *l, uint64_t lsn);
 unsigned us_life_busy(const us_life_t *l);
-void us_life_hold(us_life_t *l, unsigned roles, unsigned ms);
+void us_life_hold(us_life_t *l, unsigned busy);
 void us_life_forget(us_life_t *l);
 void us_life_wiped(us_life_t *l, uint64_t lsn);
 unsigned us_life_left(const us_life_t *l, const us_erasure_info_t *e);

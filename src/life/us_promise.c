@@ -330,15 +330,6 @@ us_life_deleted(us_life_t *l, uint64_t lsn)
 }
 
 
-void
-us_life_wiped(us_life_t *l, uint64_t lsn)
-{
-    if (l->member) {
-        us_release(&l->member->wiped, lsn);
-    }
-}
-
-
 unsigned
 us_life_left(const us_life_t *l, const us_erasure_info_t *e)
 {

@@ -1346,7 +1346,8 @@ test_erased(void **state)
     /* this log takes no base of a term */
 
     us_release(&world.sh->replicate.erased_next, UINT64_MAX);
-    us_life_hold(&p->l, 1 << US_ROLE_KEEPER, 10000);
+    p->l.held = 1 << US_ROLE_KEEPER;
+    p->l.held_until = world.now + 10000;
     erase(p);
     us_release(&world.sh->snapshot_lsn, 0);
     pass(30000);

@@ -8,9 +8,7 @@
  *     LIFT     any erasure, also one that others go on with
  *
  * Any worker that is killed, stopped or deposed may be in the middle of one,
- * and its erasure is completed by a sweep, here or at the next primary.  Each
- * worker sweeps and wipes by the rules of ngx_http_urlstore_life.c, written
- * down once more.
+ * and its erasure is completed by a sweep, here or at the next primary.
  *
  * When an erasure was answered, none of the ids that a URL had is an answer any
  * more, and the URL is refused until somebody may have lifted the erasure; it
@@ -28,8 +26,6 @@
 #define ERASE_WAIT    10000           /* ms that the request of a site waits */
 #define ERASE_SITE    "site7.test"    /* its host, */
 #define ERASE_NUMBERS 1024
-#define ERASE_AGAIN   5000            /* ms between two wipes */
-#define ERASE_HOLD    1000            /* ms */
 
 
 static struct {
@@ -377,91 +373,55 @@ eraser_lost(uint64_t lsn)
 
 
 static void
-eraser_sweep(worker_t *w)
+eraser_sweep(us_life_t *l)
 {
     int                 passes;
     unsigned            n;
-    us_life_t          *l;
     us_store_status_t   status;
 
-    l = &w->l;
-    us_store_sweep_delay(l->store, ERASE_WITHIN / 4000);
-
-    if (us_life_state(l) != US_LIFE_READY
-        || (!w->sweep.begun && !us_store_sweep_due(l->store)))
-    {
+    if (!us_life_sweep_due(l)) {
         return;
     }
 
-    if (w->sweep_generation != l->generation) {
-        us_store_sweep_end(l->store, &w->sweep);
-        w->sweep_generation = l->generation;
-    }
-
-    if (!us_life_writable(l, NULL)) {
-        return;
-    }
-
-    us_life_deleting(l);
     n = 1 + any(8);
 
     do {
-        passes = w->sweep.pass != NULL;
-        status = us_store_sweep(l->store, &w->sweep);
+        passes = l->sweep.pass != NULL;
+        status = us_life_sweep(l);
         assert_true(status != US_FULL);
 
-        if (passes && status == US_NEW && !w->sweep.begun) {
+        if (passes && status == US_NEW && !l->sweep.begun) {
             mark(M_SWEPT);
         }
 
     } while (status == US_NEW && --n);
-
-    us_life_deleted(l, us_store_published(l->store));
-
-    if (status == US_BUSY) {
-        us_life_write(l);
-    }
 }
 
 
 static void
-eraser_wipe(worker_t *w)
+eraser_wipe(us_life_t *l)
 {
-    uint64_t    lsn;
-    us_life_t  *l;
+    uint64_t  lsn;
 
-    l = &w->l;
-    lsn = us_store_erased_lsn(l->store);
+    lsn = us_life_wipe_due(l);
 
-    if (w->wipe_generation != l->generation) {
-        w->wipe_generation = l->generation;
-        w->wiping = 0;
-        w->wiped = 0;
-    }
-
-    if (lsn <= w->wiped || clock_ms < w->wipe_next || !us_life_past(l, lsn)) {
+    if (lsn == 0) {
         return;
     }
 
     if (us_life_busy(l)) {
-        us_life_hold(l, us_life_busy(l) & US_ROLES_LONG
-                        ? US_ROLES_LONG : US_ROLES_LONG | US_ROLES_SHORT,
-                     ERASE_HOLD);
+        us_life_hold(l, us_life_busy(l));
         mark(M_HELD);
         return;
     }
 
     us_life_forget(l);
     us_store_wipe(l->store);
-    w->wipe_next = clock_ms + ERASE_AGAIN;
+    us_life_wiped(l, lsn);
 
-    if (lsn == w->wiping) {
-        w->wiped = lsn;
-        us_life_wiped(l, lsn);
+    if (l->member->wiped == lsn) {
         mark(M_WIPED);
     }
-
-    w->wiping = lsn;
 }
 
 
@@ -472,8 +432,8 @@ eraser_tick(worker_t *w)
 {
     if (store.erases) {
         us_store_time(w->l.store, now_s(w->node));
-        eraser_sweep(w);
-        eraser_wipe(w);
+        eraser_sweep(&w->l);
+        eraser_wipe(&w->l);
     }
 }
 
@@ -483,12 +443,11 @@ eraser_tick(worker_t *w)
 static void
 eraser_end(worker_t *w)
 {
-    if (w->sweep.pass) {
-        us_erase_free(w->sweep.pass);
+    if (w->l.sweep.pass) {
+        us_erase_free(w->l.sweep.pass);
     }
 
-    free(w->sweep.numbers);
-    memset(&w->sweep, 0, sizeof(us_sweep_t));
+    free(w->l.sweep.numbers);
 }
 
 

@@ -1325,21 +1325,20 @@ test_held(void **state)
 {
     proc_t          *p;
     primary_t        pr;
-    const unsigned   all = US_ROLES_SHORT | US_ROLES_LONG;
 
     primary_erase(&pr, 40, 5);
     p = copy_start(&pr);
     comes(p, 1000);
     assert_true(busy_after(p, 100) & US_ROLES_SHORT);
 
-    us_life_hold(&p->l, US_ROLES_LONG, 1000);
+    us_life_hold(&p->l, 1 << US_ROLE_BASE | 1 << US_ROLE_LOADER);
     assert_true(busy_after(p, 500) & US_ROLES_SHORT);
 
-    us_life_hold(&p->l, all, 1000);
+    us_life_hold(&p->l, US_ROLES_SHORT);
     assert_int_equal(busy_after(p, 900), 0);
     assert_true(busy_after(p, 500) & US_ROLES_SHORT);
 
-    us_life_hold(&p->l, all, 1000);
+    us_life_hold(&p->l, US_ROLES_SHORT);
     assert_int_equal(busy_after(p, 900), 0);
     us_life_forget(&p->l);
     assert_true(busy_after(p, 100) & US_ROLES_SHORT);

@@ -299,12 +299,6 @@ typedef struct {
     request_t            requests[REQUESTS];
     us_job_t            *jobs[US_ROLES];  /* that tick() runs */
     unsigned             njobs;
-    us_sweep_t           sweep;
-    uint64_t             sweep_generation;
-    uint64_t             wipe_generation;
-    uint64_t             wipe_next;   /* ms */
-    uint64_t             wiping;      /* LSNs: see eraser_wipe() */
-    uint64_t             wiped;
     jmp_buf              kill;
 } worker_t;
 
@@ -1628,11 +1622,6 @@ worker_start(worker_t *w)
     w->pauses = 0;
     w->working = 0;
     w->njobs = 0;
-    w->sweep_generation = 0;
-    w->wipe_generation = 0;
-    w->wipe_next = 0;
-    w->wiping = 0;
-    w->wiped = 0;
     w->serial = ++serials << US_PROCESS_PID_BITS | 1;
 
     l->env = (us_life_env_t) { env_now, env_start, env_pause, env_no, env_yes,
