@@ -388,7 +388,8 @@ follow_answered(const node_t *n, uint64_t id)
                             ? id + 1 : follow.had[n - nodes];
     l = &nodes[0].workers[0].l;
 
-    if (us_share_state(&nodes[0].sh) != US_LIFE_READY
+    if (nodes[0].workers[0].serial == 0
+        || us_share_state(&nodes[0].sh) != US_LIFE_READY
         || us_life_state(l) != US_LIFE_READY || nodes[0].workers[0].working)
     {
         return;

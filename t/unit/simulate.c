@@ -17,6 +17,7 @@
  *     stops       of a worker, at any call, for up to an hour
  *     cuts        of a node from the log, while others go on and make a base
  *     kills       of a worker in a call, of a node
+ *     exits       of a worker that is told to, of all of a node
  *     directories of two nodes, in a fifth of the seeds (disk_fake.h)
  *     a loss      the server in charge is replaced by one that had less
  *     settings    leases differ between nodes
@@ -100,6 +101,9 @@ typedef enum {
     M_GAVE_UP,
     M_KEYS,
     M_KILLED,
+    M_HALF_DELETED,
+    M_LEFT,
+    M_CLOSED,
     M_RESTARTED,
     M_PIECES,
     M_AGAIN,
@@ -154,6 +158,9 @@ static const struct {
     { "of these given up", 12 },
     { "keys looked at", 6 },
     { "workers killed in a call", 6 },
+    { "workers killed in a delete", 100 },
+    { "workers that ended when told to", 6 },
+    { "directories that were closed", 100 },
     { "nodes restarted", 100 },
     { "later pieces of bodies", 6 },
     { "requests sent again", 6 },
@@ -292,6 +299,7 @@ typedef struct {
     node_t              *node;
     us_process_t         serial;
     uint64_t             until;       /* it is stopped (SIGSTOP) */
+    int                  leaving;     /* it ends when its requests have */
     int                  busy;
     unsigned             pauses;      /* of its threads */
     int                  working;     /* in its event loop */
@@ -310,6 +318,7 @@ struct node_s {
     us_replicate_conf_t  conf;
     uint64_t             cut_from;    /* the log is not reached, */
     uint64_t             cut;         /* until then */
+    int                  leaving;     /* its workers are, and none begins */
     int                  reads;       /* its clients only look */
     uint64_t             ahead;       /* s: its clock of 1970 */
     char                 path[64];    /* of its directory; or "" */
@@ -658,11 +667,9 @@ env_pause(void *data, unsigned ms)
 
 
 static int
-env_no(void *data)
+env_stopping(void *data)
 {
-    (void) data;
-
-    return 0;
+    return ((worker_t *) data)->leaving;
 }
 
 
@@ -699,6 +706,10 @@ env_say(void *data, us_say_t level, const char *text)
 
     if (strstr(text, "snapshot up to LSN ")) {
         mark(M_SNAPSHOT);
+    }
+
+    if (strstr(text, "closed: ")) {
+        mark(M_CLOSED);
     }
 
     if (strstr(text, "the copy of ")) {
@@ -1074,6 +1085,18 @@ stop(worker_t *w)
 }
 
 
+/* a kill between two instructions, of the innermost one */
+
+static void
+kill_some(worker_t *w, unsigned of_1000, mark_t m)
+{
+    if (!quiet && calm == 0 && depth == 0 && chance(of_1000)) {
+        mark(m);
+        longjmp(w->kill, 1);
+    }
+}
+
+
 /* adds what has come of a body, with the token of the request */
 
 static void
@@ -1167,6 +1190,7 @@ request_look(worker_t *w, request_t *r, unsigned n)
             urls[it->key].undone++;
             r->lsn = 0;
             it->status = us_store_delete(l->store, it->id, &was, &r->lsn);
+            kill_some(w, 200, M_HALF_DELETED);
             us_life_deleted(l, r->lsn);
             break;
 
@@ -1584,6 +1608,9 @@ requests(worker_t *w)
                 request_run(w, r);
             }
 
+        } else if (w->leaving) {
+            continue;
+
         } else if (call_take(w, r)) {
 
             if (r->stage == ADMITTED) {
@@ -1605,10 +1632,8 @@ requests(worker_t *w)
 }
 
 
-/* a worker begins, or its successor */
-
 static void
-worker_start(worker_t *w)
+worker_init(worker_t *w)
 {
     us_life_t  *l;
 
@@ -1618,14 +1643,15 @@ worker_start(worker_t *w)
     memset(l, 0, sizeof(us_life_t));
 
     w->until = 0;
+    w->leaving = 0;
     w->busy = 0;
     w->pauses = 0;
     w->working = 0;
     w->njobs = 0;
     w->serial = ++serials << US_PROCESS_PID_BITS | 1;
 
-    l->env = (us_life_env_t) { env_now, env_start, env_pause, env_no, env_yes,
-                               env_moved, env_say, w };
+    l->env = (us_life_env_t) { env_now, env_start, env_pause, env_stopping,
+                               env_yes, env_moved, env_say, w };
     l->sh = &w->node->sh;
     l->mem = w->node->mem;
     l->size = zone_size;
@@ -1643,9 +1669,18 @@ worker_start(worker_t *w)
     if (follow.on) {
         follow_conf(w);
     }
+}
+
+
+/* a worker begins, or its successor */
+
+static void
+worker_start(worker_t *w)
+{
+    worker_init(w);
 
     self = w->serial;
-    assert_int_equal(us_life_start(l), 0);
+    assert_int_equal(us_life_start(&w->l), 0);
 }
 
 
@@ -1709,6 +1744,7 @@ node_start(node_t *n)
 
     number = (unsigned) (n - nodes);
     memset(&n->sh, 0, sizeof(us_share_t));
+    n->leaving = 0;
     (void) snprintf(n->name, sizeof(n->name), "node%u", number);
 
     n->cut = 0;
@@ -1737,12 +1773,53 @@ node_start(node_t *n)
 }
 
 
+/*
+ * A worker that was told to ends, and another one begins; or, as the last of
+ * its node, the master closes the directory, and the node starts again.
+ */
+
+static void
+worker_leave(worker_t *w)
+{
+    unsigned  i;
+    node_t   *n;
+
+    for (i = 0; i < REQUESTS; i++) {
+        if (w->requests[i].stage != FREE) {
+            return;
+        }
+    }
+
+    n = w->node;
+    say("%s.%d ends", n->name, (int) (w - n->workers));
+    mark(M_LEFT);
+    us_life_stop(&w->l);
+    worker_end(w);
+
+    if (!n->leaving) {
+        worker_start(w);
+        return;
+    }
+
+    for (i = 0; i < WORKERS; i++) {
+        if (n->workers[i].serial) {
+            return;
+        }
+    }
+
+    (void) disk_acts(NULL);
+    worker_init(w);
+    assert_int_equal(us_life_close(&w->l, US_LIFE_HUNG), 0);
+    node_start(n);
+}
+
+
 static void
 worker_step(worker_t *w)
 {
     worker_t  *acts;
 
-    if (w->until > clock_ms || w->busy) {
+    if (w->until > clock_ms || w->busy || w->serial == 0) {
         return;
     }
 
@@ -1777,6 +1854,11 @@ worker_step(worker_t *w)
     self = w->serial;
     tick(w);
     w->busy = 0;
+
+    if (w->leaving) {
+        worker_leave(w);
+    }
+
     (void) disk_acts(acts);
 }
 
@@ -1917,11 +1999,7 @@ meanwhile(void *data)
     requests(w);
     self = was;
 
-    /* the innermost one can be killed */
-
-    if (!quiet && calm == 0 && depth == 0 && chance(3)) {
-        longjmp(w->kill, 1);
-    }
+    kill_some(w, 3, M_KILLED);
 }
 
 
@@ -1964,7 +2042,7 @@ lose(void)
     for (i = 0; i < NODES; i++) {
         has = node_has(&nodes[i]);
 
-        if (has == UINT64_MAX
+        if (has == UINT64_MAX || nodes[i].leaving
             || us_acquire(&nodes[i].sh.replicate.promote) > clock_ms
             || us_acquire(&nodes[i].sh.replicate.forget) > clock_ms)
         {
@@ -2118,10 +2196,21 @@ run(uint64_t seed, unsigned steps)
             continue;
         }
 
+        if (calm == 0 && chance(2)) {
+            w->leaving = 1;
+
+            if (chance(follow.on ? 600 : 200)) {
+                w->node->leaving = 1;
+
+                for (i = 0; i < WORKERS; i++) {
+                    w->node->workers[i].leaving = 1;
+                }
+            }
+        }
+
         if (setjmp(w->kill)) {
             say("%s.%d is killed", w->node->name,
                 (int) (w - w->node->workers));
-            mark(M_KILLED);
             depth = 0;
             (void) disk_acts(NULL);
             worker_end(w);
