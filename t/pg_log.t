@@ -504,7 +504,8 @@ $proxy->mode('pass');
 
     my $slow = " options='-c post_auth_delay=3'";
 
-    $gone = Log->new($a->conninfo . $slow, shard => 1);
+    $gone = Log->new($a->conninfo =~ s/ connect_timeout=\d+//r . $slow,
+        shard => 1);
     like($gone->ask('row 20'), qr/AWAY/, 'a server that takes 3 s to connect');
     $gone = Log->new($a->conninfo . "$slow connect_timeout=20", shard => 1);
     like($gone->ask('row 20'), qr/OK$/, '  with connect_timeout=20');

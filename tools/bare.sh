@@ -15,7 +15,8 @@
 # ARCH is another machine's: its programs run under qemu (qemu-user-static).
 # The kernel is asked to, as systemd would, unless it does so already.  If this
 # machine has a cross compiler of the same Debian, gcc there calls cc1 and as of
-# it, and perl is this machine's: emulated, they take ten times as long.
+# it, and perl is this machine's: emulated, they take ten times as long.  Leaks
+# are not looked for, as qemu has no ptrace().
 
 set -eu
 
@@ -135,7 +136,7 @@ unshare --mount --pid --fork --kill-child -- bash -c '
     exec chroot . "$@"' - "$dir" ${#lent[@]} "${lent[@]}" \
     env -i HOME=/root LANG=C.UTF-8 TERM=dumb T="${T:-}" \
         PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
-        ${compiler:+COMPILER_PATH=/cross} \
+        ${compiler:+COMPILER_PATH=/cross} ${cpu:+ASAN_OPTIONS=detect_leaks=0} \
         bash /root/run "${BARE_USER:-}" "${targets[@]}"
 
 if [ -d "$dir/root/clone/build/deb" ]; then
