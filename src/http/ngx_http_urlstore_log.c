@@ -21,8 +21,6 @@
 #include "../life/us_known.h"
 
 
-#define NGX_HTTP_URLSTORE_BEAT   1000000   /* us between two beats, at most */
-
 /* ms: a replica whose connection breaks comes back after 5000 at most */
 #define NGX_HTTP_URLSTORE_LOG_KEEP  30000
 
@@ -33,10 +31,7 @@ typedef struct {
     us_known_t                      said;         /* by a replica; or id 0 */
     unsigned                        row;          /* of it */
     uint64_t                        paced;        /* bytes */
-    uint64_t                        beat_next;    /* us */
     unsigned                        locked:1;     /* as the pace knows it */
-    unsigned                        begun:1;
-    unsigned                        news:1;       /* sent since the last beat */
 } ngx_http_urlstore_log_t;
 
 
@@ -236,40 +231,20 @@ ngx_http_urlstore_log_write(ngx_http_urlstore_out_t *out, const void *p,
 }
 
 
-static ngx_int_t
-ngx_http_urlstore_log_beat(ngx_http_urlstore_log_t *log,
-    ngx_http_urlstore_out_t *out, us_beat_t *beat)
-{
-    uint8_t  p[US_STREAM_BEAT];
-
-    if (log->said.id) {
-        us_known_beat(log->zone->life.sh, log->row, log->said.id,
-                      ngx_http_urlstore_now() / 1000);
-    }
-
-    log->news = 0;
-    log->beat_next = ngx_http_urlstore_now() + NGX_HTTP_URLSTORE_BEAT;
-
-    return ngx_http_urlstore_log_write(out, p, us_beat_write(p, beat));
-}
-
-
-/* one block, or what is due before it */
+/* one part of the stream */
 
 static ngx_int_t
 ngx_http_urlstore_log_produce(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_out_t *out)
 {
-    char                     *text;
     size_t                    len;
-    ngx_int_t                 wrote;
+    uint64_t                  now;
     us_beat_t                 beat;
     us_tail_t                 tail;
     ngx_uint_t                level;
     us_ship_rc_t              rc;
     const uint8_t            *p;
     ngx_http_urlstore_log_t  *log;
-    uint8_t                   head[US_STREAM_MANIFEST];
 
     log = ctx->data;
 
@@ -280,30 +255,10 @@ ngx_http_urlstore_log_produce(ngx_http_urlstore_ctx_t *ctx,
     }
 
     us_life_journal(&log->zone->life, &tail, &beat);
+    now = ngx_http_urlstore_now() / 1000;
 
-    if (!log->begun) {
-        log->begun = 1;
-
-        if (us_manifest_print(&log->ship.manifest, &text, &len, NULL) == -1) {
-            return NGX_ERROR;
-        }
-
-        us_stream_manifest(head, len);
-
-        wrote = ngx_http_urlstore_log_write(out, head, sizeof(head));
-
-        if (wrote == NGX_AGAIN) {
-            wrote = ngx_http_urlstore_log_write(out, text, len);
-        }
-
-        free(text);
-
-        return wrote == NGX_AGAIN ? ngx_http_urlstore_log_beat(log, out, &beat)
-                                  : wrote;
-    }
-
-    if (ngx_http_urlstore_now() >= log->beat_next) {
-        return ngx_http_urlstore_log_beat(log, out, &beat);
+    if (log->said.id) {
+        us_known_beat(log->zone->life.sh, log->row, log->said.id, now);
     }
 
     if (ngx_http_urlstore_log_pace(log)) {
@@ -313,19 +268,13 @@ ngx_http_urlstore_log_produce(ngx_http_urlstore_ctx_t *ctx,
                       "longer", &ctx->zone->name, log->ship.sent);
     }
 
-    rc = us_ship_next(&log->ship, &tail, beat.durable, &p, &len);
+    rc = us_ship_send(&log->ship, &tail, &beat, now, &p, &len);
 
     if (rc == US_SHIP_OK) {
-        log->news = 1;
         return ngx_http_urlstore_log_write(out, p, len);
     }
 
     if (rc == US_SHIP_WAIT) {
-
-        if (log->news) {
-            return ngx_http_urlstore_log_beat(log, out, &beat);
-        }
-
         return NGX_DECLINED;
     }
 

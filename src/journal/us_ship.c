@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <sys/file.h>
 #include <unistd.h>
 
@@ -314,6 +315,7 @@ us_ship_end(us_ship_t *s)
 {
     us_reader_close(&s->reader);
     us_ship_unlock(s);
+    free(s->text);
 }
 
 
@@ -435,6 +437,53 @@ us_ship_next(us_ship_t *s, const us_tail_t *tail, uint64_t durable,
         s->at.tail.offset = 0;
         *p = s->small;
     }
+
+    return US_SHIP_OK;
+}
+
+
+us_ship_rc_t
+us_ship_send(us_ship_t *s, const us_tail_t *tail, const us_beat_t *beat,
+    uint64_t now, const uint8_t **p, size_t *len)
+{
+    us_ship_rc_t  rc;
+
+    if (s->text == NULL) {
+
+        if (us_manifest_print(&s->manifest, &s->text, &s->text_len, &s->error)
+            == -1)
+        {
+            return US_SHIP_FAILED;
+        }
+
+        us_stream_manifest(s->beat, s->text_len);
+        *p = s->beat;
+        *len = US_STREAM_MANIFEST;
+
+        return US_SHIP_OK;
+    }
+
+    if (!s->begun) {
+        s->begun = 1;
+        *p = (uint8_t *) s->text;
+        *len = s->text_len;
+
+        return US_SHIP_OK;
+    }
+
+    if (now < s->beat_next) {
+        rc = us_ship_next(s, tail, beat->durable, p, len);
+        s->news |= (rc == US_SHIP_OK);
+
+        if (rc != US_SHIP_WAIT || !s->news) {
+            return rc;
+        }
+    }
+
+    s->news = 0;
+    s->beat_next = now + US_SHIP_BEAT;
+    *p = s->beat;
+    *len = us_beat_write(s->beat, beat);
 
     return US_SHIP_OK;
 }

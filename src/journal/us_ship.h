@@ -8,7 +8,8 @@
  *                S                            at: the next byte to be sent
  *
  * Each block is checked before it is sent, so that damage of a file ends the
- * stream instead of reaching its reader.
+ * stream instead of reaching its reader.  A beat follows the manifest, then
+ * comes each second, and when all has been sent that there is.
  *
  * The sender keeps the lock "readers" until it has sent all that there is for
  * the first time: the owner removes no file meanwhile.  Readers share what a
@@ -29,6 +30,7 @@
 #include "us_stream.h"
 
 
+#define US_SHIP_BEAT   1000           /* ms between two beats, at most */
 #define US_SHIP_GRACE  60000          /* ms that readers have together */
 #define US_SHIP_PACE   262144         /* bytes that give them a second more */
 #define US_SHIP_TRIES  250            /* of a read, by an owner each 20 ms */
@@ -58,6 +60,12 @@ typedef struct {
     us_reader_t        reader;
     uint64_t           limit;         /* bytes of it that are final */
     uint8_t            small[US_SEGMENT_HEADER];
+    char              *text;          /* of the manifest; NULL: not sent */
+    size_t             text_len;
+    unsigned           begun:1;       /* the manifest was sent */
+    unsigned           news:1;        /* sent since the last beat */
+    uint64_t           beat_next;     /* ms */
+    uint8_t            beat[US_STREAM_BEAT];
     us_disk_error_t    error;
 } us_ship_t;
 
@@ -90,9 +98,14 @@ void us_ship_unlock(us_ship_t *s);
 int us_pace(us_pace_t *p, uint64_t now, uint64_t bytes);
 
 /*
- * The next header, block or footer; it ends at or below the LSN durable.  OK:
- * the len bytes at p are valid until the next call.
+ * What the stream has next, at a time in ms: the manifest, a beat, or what
+ * us_ship_next() returns.  OK: the len bytes at p are valid until the next
+ * call.
  */
+us_ship_rc_t us_ship_send(us_ship_t *s, const us_tail_t *tail,
+    const us_beat_t *beat, uint64_t now, const uint8_t **p, size_t *len);
+
+/* the next header, block or footer; it ends at or below the LSN durable */
 us_ship_rc_t us_ship_next(us_ship_t *s, const us_tail_t *tail,
     uint64_t durable, const uint8_t **p, size_t *len);
 

@@ -3,7 +3,7 @@
  * The replicas that a primary knows, and what they have said of erasures.
  *
  *     GET /log?replica=ID&erased=LSN&keeps=1    -->  row ID: erased, keeps
- *     each beat of that stream                  -->  row ID: seen
+ *     while that stream goes on                 -->  row ID: seen
  *
  * A replica has erased up to an LSN when nothing is left with it of erasures
  * whose records were gone at the primary by that LSN: in its zone, its files,

@@ -7,9 +7,8 @@
  *     node 1    a replica (follow=) without a directory
  *     node 2    a replica with one
  *
- * A replica's connection is what GET /log sends (ngx_http_urlstore_log.c, whose
- * order is written down once more).  It is served by a worker of the primary
- * and ends with it.  It may be cut between any two bytes.
+ * A replica's connection is what GET /log sends (us_ship.h).  It is served by a
+ * worker of the primary and ends with it.  It may be cut between any two bytes.
  *
  * What a replica answers, the primary has; what a replica has answered, it has
  * from then on, also when it has started again, until it begins anew.
@@ -25,7 +24,6 @@
 #include "peer_fake.h"
 
 
-#define FOLLOW_BEAT     1000          /* ms */
 #define FOLLOW_STREAMS  64            /* more than there can be */
 
 
@@ -38,8 +36,6 @@ typedef struct {
     us_ship_t    ship;
     us_known_t   said;
     unsigned     row;
-    int          begun;
-    uint64_t     beat;                /* ms: of the next one */
     uint64_t     heard;               /* ms */
     uint8_t     *buf;                 /* what was sent and did not come yet */
     size_t       len;
@@ -112,40 +108,16 @@ follow_killed(worker_t *w)
 }
 
 
-static void
-link_put(link_t *st, const void *p, size_t len)
-{
-    st->buf = realloc(st->buf, st->len + len);
-    assert_non_null(st->buf);
-    memcpy(st->buf + st->len, p, len);
-    st->len += len;
-}
-
-
-static void
-link_beat(link_t *st, const us_beat_t *beat)
-{
-    uint8_t  p[US_STREAM_BEAT];
-
-    us_known_beat(st->server->l.sh, st->row, st->said.id, clock_ms);
-    st->beat = clock_ms + FOLLOW_BEAT;
-    link_put(st, p, us_beat_write(p, beat));
-}
-
-
-/* the event loop of the server: one block, or what is due before it */
+/* the event loop of the server: one part of the stream */
 
 static void
 link_produce(link_t *st)
 {
-    char            *text;
     size_t           len;
     worker_t        *w;
     us_beat_t        beat;
     us_tail_t        tail;
     const uint8_t   *p;
-    us_disk_error_t  e;
-    uint8_t          head[US_STREAM_MANIFEST];
 
     w = st->server;
 
@@ -160,28 +132,15 @@ link_produce(link_t *st)
     }
 
     us_life_journal(&w->l, &tail, &beat);
+    us_known_beat(w->l.sh, st->row, st->said.id, clock_ms);
 
-    if (!st->begun) {
-        st->begun = 1;
-        assert_int_equal(us_manifest_print(&st->ship.manifest, &text, &len,
-                                           &e), 0);
-        us_stream_manifest(head, len);
-        link_put(st, head, sizeof(head));
-        link_put(st, text, len);
-        free(text);
-        link_beat(st, &beat);
-        return;
-    }
-
-    if (clock_ms >= st->beat) {
-        link_beat(st, &beat);
-        return;
-    }
-
-    switch (us_ship_next(&st->ship, &tail, beat.durable, &p, &len)) {
+    switch (us_ship_send(&st->ship, &tail, &beat, clock_ms, &p, &len)) {
 
     case US_SHIP_OK:
-        link_put(st, p, len);
+        st->buf = realloc(st->buf, st->len + len);
+        assert_non_null(st->buf);
+        memcpy(st->buf + st->len, p, len);
+        st->len += len;
         mark(M_SENT);
         break;
 

@@ -96,14 +96,11 @@ net_put(const void *p, size_t len)
 static unsigned
 net_ship(const us_place_t *at)
 {
-    char            *text;
-    size_t           n;
-    uint8_t          head[US_STREAM_MANIFEST], beat[US_STREAM_BEAT];
-    primary_t       *pr;
-    us_ship_t        s;
-    us_ship_rc_t     rc;
-    const uint8_t   *p;
-    us_disk_error_t  e;
+    size_t          n;
+    primary_t      *pr;
+    us_ship_t       s;
+    us_ship_rc_t    rc;
+    const uint8_t  *p;
 
     pr = net.primary;
     net.len = 0;
@@ -112,23 +109,10 @@ net_ship(const us_place_t *at)
     rc = us_ship_begin(&s, pr->dirfd, &us_data_ops, net.blind ? NULL : at,
                        &pr->tail);
 
-    if (rc == US_SHIP_OK) {
-        assert_int_equal(us_manifest_print(&s.manifest, &text, &n, &e), 0);
-        us_stream_manifest(head, n);
-        net_put(head, sizeof(head));
-        net_put(text, n);
-        free(text);
-
-        (void) us_beat_write(beat, &pr->beat);
-        net_put(beat, sizeof(beat));
-
-        while (us_ship_next(&s, &pr->tail, pr->beat.durable, &p, &n)
-               == US_SHIP_OK)
-        {
-            net_put(p, n);
-        }
-
-        net_put(beat, sizeof(beat));
+    while (rc == US_SHIP_OK
+           && us_ship_send(&s, &pr->tail, &pr->beat, 0, &p, &n) == US_SHIP_OK)
+    {
+        net_put(p, n);
     }
 
     us_ship_end(&s);

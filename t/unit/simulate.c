@@ -190,7 +190,7 @@ static const struct {
     { "erased records without a text, in the end", 6 },
     { "replicas that fetched all", 12 },
     { "replicas that went on", 12 },
-    { "blocks sent to replicas", 12 },
+    { "parts of the journal sent to replicas", 12 },
     { "connections of replicas that ended", 12 },
     { "ids answered by replicas", 12 },
     { "snapshots in directories", 12 },
