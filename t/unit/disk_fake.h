@@ -5,6 +5,11 @@
  * at which the worker can be killed, also with half of a write done; the
  * descriptors of one that is killed are closed.  A sync does nothing, as no
  * machine stops here.
+ *
+ * For some seconds a fifth of a node's calls fail, or write a part.  A sync
+ * that fails is final, and so is a file that cannot be read at a start:
+ * somebody restarts the node.  An epoch may begin then, as more was written
+ * than was answered; all that was answered is in it.
  */
 
 
@@ -15,6 +20,7 @@
 #include "journal/us_dir.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 
@@ -22,6 +28,8 @@
 #define DISK_FDS      1024
 #define DISK_SEGMENT  16384           /* bytes of a segment, */
 #define DISK_SNAPSHOT 8192           /* and of a journal for a snapshot */
+#define DISK_SICK     20000          /* ms, at most */
+#define DISK_FAILS    200            /* of 1000 calls meanwhile */
 
 
 static struct {
@@ -38,6 +46,13 @@ static void meanwhile(void *data);
 static void
 disk_begin(uint64_t seed)
 {
+    unsigned  i;
+
+    for (i = 0; i < NODES; i++) {
+        nodes[i].sick = 0;
+        nodes[i].failed = 0;
+    }
+
     memset(&disk, 0, sizeof(disk));
     disk.on = seed % 8 == 7 || seed % 5 == 0;
 }
@@ -74,6 +89,71 @@ disk_call(void)
 }
 
 
+static void
+disk_sickens(node_t *n)
+{
+    if (disk.on && n->dirfd != -1) {
+        n->sick = clock_ms + any(DISK_SICK);
+        say("the disk of %s fails until %llu", n->name,
+            (unsigned long long) n->sick);
+    }
+}
+
+
+/* whether a call fails; full: for want of room, too */
+
+static int
+disk_fails(int full)
+{
+    node_t  *n;
+
+    n = disk.opens ? disk.opens->node : NULL;
+
+    if (n == NULL || quiet || n->sick <= clock_ms || !chance(DISK_FAILS)) {
+        return 0;
+    }
+
+    mark(M_FAILED);
+    n->failed = 1;
+    errno = full && chance(500) ? ENOSPC : EIO;
+
+    return 1;
+}
+
+
+/* whether a node does not go on before it is restarted */
+
+static int
+disk_ended(const node_t *n)
+{
+    us_life_state_t  state;
+
+    state = us_share_state(&n->sh);
+
+    if (state != US_LIFE_DAMAGED && state != US_LIFE_FAILED
+        && us_acquire(&n->sh.lost) == 0)
+    {
+        return 0;
+    }
+
+    assert_true(n->failed);
+
+    return 1;
+}
+
+
+/* a node has read its own store from its directory */
+
+static void
+disk_loaded(node_t *n, uint64_t now)
+{
+    assert_true(now == epoch || n->failed);
+
+    epoch = now;
+    n->failed = 0;
+}
+
+
 int
 openat(int dirfd, const char *name, int flags, ...)
 {
@@ -87,6 +167,10 @@ openat(int dirfd, const char *name, int flags, ...)
 
     if (flags & O_CREAT) {
         disk_call();
+
+        if (disk_fails(1)) {
+            return -1;
+        }
     }
 
     fd = (int) syscall(SYS_openat, dirfd, name, flags, mode);
@@ -112,6 +196,13 @@ close(int fd)
 
 
 ssize_t
+pread(int fd, void *p, size_t len, off_t at)
+{
+    return disk_fails(0) ? -1 : syscall(SYS_pread64, fd, p, len, at);
+}
+
+
+ssize_t
 pwrite(int fd, const void *p, size_t len, off_t at)
 {
     size_t  half;
@@ -127,7 +218,25 @@ pwrite(int fd, const void *p, size_t len, off_t at)
         disk_call();
     }
 
+    if (disk_fails(1)) {
+
+        if (half == 0 || chance(500)) {
+            return -1;
+        }
+
+        len = half;
+    }
+
     return syscall(SYS_pwrite64, fd, p, len, at);
+}
+
+
+int
+ftruncate(int fd, off_t size)
+{
+    disk_call();
+
+    return disk_fails(0) ? -1 : (int) syscall(SYS_ftruncate, fd, size);
 }
 
 
@@ -137,7 +246,7 @@ fsync(int fd)
     (void) fd;
     disk_call();
 
-    return 0;
+    return disk_fails(1) ? -1 : 0;
 }
 
 
@@ -149,11 +258,21 @@ fdatasync(int fd)
 
 
 int
+mkdirat(int dirfd, const char *name, mode_t mode)
+{
+    disk_call();
+
+    return disk_fails(1) ? -1 : (int) syscall(SYS_mkdirat, dirfd, name, mode);
+}
+
+
+int
 renameat(int from_fd, const char *from, int to_fd, const char *to)
 {
     disk_call();
 
-    return (int) syscall(SYS_renameat, from_fd, from, to_fd, to);
+    return disk_fails(1)
+           ? -1 : (int) syscall(SYS_renameat, from_fd, from, to_fd, to);
 }
 
 
@@ -162,7 +281,7 @@ unlinkat(int dirfd, const char *name, int flags)
 {
     disk_call();
 
-    return (int) syscall(SYS_unlinkat, dirfd, name, flags);
+    return disk_fails(0) ? -1 : (int) syscall(SYS_unlinkat, dirfd, name, flags);
 }
 
 

@@ -18,7 +18,8 @@
  *     cuts        of a node from the log, while others go on and make a base
  *     kills       of a worker in a call, of a node
  *     exits       of a worker that is told to, of all of a node
- *     directories of two nodes, in a fifth of the seeds (disk_fake.h)
+ *     directories of two nodes, in a fifth of the seeds (disk_fake.h), whose
+ *                 disks fail for a while
  *     a loss      the server in charge is replaced by one that had less
  *     settings    leases differ between nodes
  *     clocks      jump, by up to three hours
@@ -139,6 +140,7 @@ typedef enum {
     M_SNAPSHOT,
     M_COPY,
     M_KEPT,
+    M_FAILED,
     MARKS
 } mark_t;
 
@@ -195,7 +197,8 @@ static const struct {
     { "ids answered by replicas", 12 },
     { "snapshots in directories", 12 },
     { "replicas that began with their directory", 40 },
-    { "directories that are kept after a loss", 100 }
+    { "directories that are kept after a loss", 100 },
+    { "calls that a disk failed", 12 }
 };
 
 
@@ -324,6 +327,8 @@ struct node_s {
     char                 path[64];    /* of its directory; or "" */
     int                  dirfd;
     int                  lockfd;
+    uint64_t             sick;        /* its disk fails until then, */
+    int                  failed;      /* or has failed since it was read */
     worker_t             workers[WORKERS];
 };
 
@@ -388,6 +393,7 @@ static void worker_step(worker_t *w);
 static void follow_anew(const node_t *n);
 static void follow_answered(const node_t *n, uint64_t id);
 static worker_t *disk_acts(worker_t *w);
+static void disk_loaded(node_t *n, uint64_t now);
 
 
 /* the machine: clock, random bytes, processes */
@@ -694,7 +700,13 @@ env_say(void *data, us_say_t level, const char *text)
 {
     worker_t *w = data;
 
+    unsigned long long  e;
+
     say("%s.%d logs %s", w->node->name, (int) (w - w->node->workers), text);
+
+    if (sscanf(text, "loaded, and writable: %*u ids, epoch %llu;", &e) == 1) {
+        disk_loaded(w->node, e);
+    }
 
     if (strstr(text, "deposed: ")) {
         mark(M_DEPOSED);
@@ -720,7 +732,7 @@ env_say(void *data, us_say_t level, const char *text)
         mark(M_KEPT);
     }
 
-    if (strstr(text, "all is fetched anew")) {
+    if (strstr(text, "all is fetched")) {
         follow_anew(w->node);
     }
 
@@ -1947,6 +1959,10 @@ world(worker_t *w)
             cut(other->node);
         }
 
+        if (chance(1)) {
+            disk_sickens(other->node);
+        }
+
         if (chance(1) && chance(300)) {
             other->node->ahead = chance(500) ? any(3 * HOUR / 1000) : 0;
             say("the clock of %s is %llu s ahead", other->node->name,
@@ -2189,7 +2205,9 @@ run(uint64_t seed, unsigned steps)
             lose();
         }
 
-        if (calm == 0 && chance(1) && chance(500)) {
+        if (calm == 0
+            && (disk_ended(w->node) ? chance(20) : chance(1) && chance(500)))
+        {
             say("%s restarts", w->node->name);
             mark(M_RESTARTED);
             node_start(w->node);
@@ -2241,16 +2259,21 @@ run(uint64_t seed, unsigned steps)
             nodes[i].workers[step].until = 0;
         }
 
+        nodes[i].sick = 0;
+
         /* not all at once after a loss, of which they alone know */
 
-        if (restart) {
+        if (restart || disk_ended(&nodes[i])) {
             node_start(&nodes[i]);
         }
     }
 
-    /* the primary forgets replicas that were started anew */
+    /*
+     * The primary forgets replicas that were started anew, or whose directory
+     * could not keep their id.
+     */
 
-    clock_ms += follow.on ? HOUR : 0;
+    clock_ms += follow.on ? US_KNOWN_KEEPS : 0;
 
     /* a base that failed is tried again after a minute */
 
