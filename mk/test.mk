@@ -148,7 +148,8 @@ test-unit-%: $(B)/unit/% $(B)/generate
 $(addprefix $(B)/unit/,admit copier life replica): UNIT_WRAP := \
     -Wl,--wrap=malloc -Wl,--wrap=calloc -Wl,--wrap=realloc
 
-$(B)/simulate $(B)/unit/simulate: UNIT_WRAP := -Wl,--wrap=us_wipe_thread
+$(B)/simulate $(B)/unit/simulate: UNIT_WRAP := -Wl,--wrap=us_wipe_thread \
+    -Wl,--wrap=us_manifest_boot
 
 $(B)/unit/%: t/unit/%.c $(B)/asan/libus.a | $(B)/.deps-test
 	$(call program,-It/unit $(ASAN) $(UNIT_WRAP),-lcmocka)

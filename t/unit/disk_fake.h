@@ -3,13 +3,26 @@
  * Directories of nodes, for t/unit/simulate.c, which includes it.  They are
  * real ones.  Each call that changes one is a point at which others go on, and
  * at which the worker can be killed, also with half of a write done; the
- * descriptors of one that is killed are closed.  A sync does nothing, as no
- * machine stops here.
+ * descriptors of one that is killed are closed.
  *
  * For some seconds a fifth of a node's calls fail, or write a part.  A sync
  * that fails is final, and so is a file that cannot be read at a start:
  * somebody restarts the node.  An epoch may begin then, as more was written
  * than was answered; all that was answered is in it.
+ *
+ * A machine may lose its power.  What was done since the last sync is kept with
+ * what takes it back:
+ *
+ *     of a file         the bytes that a write or a cut replaced.  The last
+ *                       changes are taken back, and of the first of these a
+ *                       part is there, with zeros or anything up to the next
+ *                       sector
+ *     of a directory    names that were made, moved and removed.  The last ones
+ *                       are taken back; a sync of either directory keeps a move
+ *
+ * A file whose sync failed may lose the same at once.  After a loss of power
+ * all is there that was answered, in the same epoch.  But a replica has what
+ * its directory has, and asks for the rest again.
  */
 
 
@@ -30,13 +43,55 @@
 #define DISK_SNAPSHOT 8192           /* and of a journal for a snapshot */
 #define DISK_SICK     20000          /* ms, at most */
 #define DISK_FAILS    200            /* of 1000 calls meanwhile */
+#define DISK_FILES    512
+#define DISK_SECTOR   512
+
+
+typedef enum {
+    DISK_WRITE = 0,                   /* or a cut */
+    DISK_CREATE,
+    DISK_RENAME,
+    DISK_UNLINK,
+    DISK_MKDIR
+} disk_kind_t;
+
+
+/* a file or a directory that has changed, or may */
+
+typedef struct {
+    int           fd;                 /* ours; 0: free */
+    ino_t         ino;
+    node_t       *node;
+} disk_file_t;
+
+
+/* a change that was not synced so far, and what takes it back */
+
+typedef struct {
+    disk_kind_t   kind;
+    disk_file_t  *file;               /* the file, or the directory */
+    disk_file_t  *to;                 /* directory of the new name, or NULL */
+    disk_file_t  *gone;               /* which had the name; or NULL */
+    char          name[US_DISK_NAME];
+    char          to_name[US_DISK_NAME];
+    off_t         at;
+    size_t        len;                /* bytes that were written */
+    off_t         size;               /* before */
+    uint8_t      *old;
+    size_t        nold;
+} disk_op_t;
 
 
 static struct {
-    int          on;
-    worker_t    *fds[DISK_FDS];       /* whose they are */
-    worker_t    *opens;               /* who opens one now, */
-    worker_t    *acts;                /* and where others go on; or NULL */
+    int           on;
+    worker_t     *fds[DISK_FDS];      /* whose they are */
+    disk_file_t  *of[DISK_FDS];
+    worker_t     *opens;              /* who opens one now, */
+    worker_t     *acts;               /* and where others go on; or NULL */
+    disk_file_t   files[DISK_FILES];
+    disk_op_t    *ops;
+    size_t        nops;
+    size_t        room;
 } disk;
 
 
@@ -51,8 +106,11 @@ disk_begin(uint64_t seed)
     for (i = 0; i < NODES; i++) {
         nodes[i].sick = 0;
         nodes[i].failed = 0;
+        nodes[i].boot = 0;
     }
 
+    assert_int_equal(disk.nops, 0);
+    free(disk.ops);
     memset(&disk, 0, sizeof(disk));
     disk.on = seed % 8 == 7 || seed % 5 == 0;
 }
@@ -154,12 +212,364 @@ disk_loaded(node_t *n, uint64_t now)
 }
 
 
+/* what a name of a directory is; NULL: nothing */
+
+static disk_file_t *
+disk_named(const disk_file_t *dir, const char *name)
+{
+    int           fd;
+    unsigned      i;
+    disk_file_t  *f, *free_one;
+    struct stat   st;
+
+    fd = (int) syscall(SYS_openat, dir->fd, name, O_RDWR|O_NOFOLLOW);
+
+    if (fd == -1 && errno == EISDIR) {
+        fd = (int) syscall(SYS_openat, dir->fd, name, O_RDONLY|O_DIRECTORY);
+    }
+
+    if (fd == -1) {
+        return NULL;
+    }
+
+    assert_true(fd < DISK_FDS);
+    disk.fds[fd] = NULL;
+    disk.of[fd] = NULL;
+    assert_int_equal(fstat(fd, &st), 0);
+    free_one = NULL;
+
+    for (i = 0; i < DISK_FILES; i++) {
+        f = &disk.files[i];
+
+        if (f->fd && f->ino == st.st_ino) {
+            (void) syscall(SYS_close, fd);
+            return f;
+        }
+
+        free_one = f->fd || free_one ? free_one : f;
+    }
+
+    assert_non_null(free_one);
+    free_one->fd = fd;
+    free_one->ino = st.st_ino;
+    free_one->node = dir->node;
+
+    return free_one;
+}
+
+
+static disk_op_t *
+disk_op(disk_kind_t kind, disk_file_t *file, const char *name)
+{
+    disk_op_t  *op;
+
+    if (disk.nops == disk.room) {
+        disk.room = disk.room ? 2 * disk.room : 64;
+        disk.ops = realloc(disk.ops, disk.room * sizeof(disk_op_t));
+        assert_non_null(disk.ops);
+    }
+
+    op = &disk.ops[disk.nops++];
+    memset(op, 0, sizeof(disk_op_t));
+    op->kind = kind;
+    op->file = file;
+    (void) snprintf(op->name, sizeof(op->name), "%s", name);
+
+    return op;
+}
+
+
+/* before bytes of a file are written, or cut off */
+
+static void
+disk_changes(int fd, off_t at, size_t len, int cuts)
+{
+    size_t        n;
+    disk_op_t    *op;
+    struct stat   st;
+
+    if (disk.of[fd] == NULL) {
+        return;
+    }
+
+    op = disk_op(DISK_WRITE, disk.of[fd], "");
+    assert_int_equal(fstat(fd, &st), 0);
+    n = at < st.st_size ? (size_t) (st.st_size - at) : 0;
+    n = cuts || n < len ? n : len;
+
+    op->at = at;
+    op->len = len;
+    op->size = st.st_size;
+    op->nold = n;
+    op->old = malloc(n + 1);
+    assert_non_null(op->old);
+    assert_int_equal(syscall(SYS_pread64, op->file->fd, op->old, n, at), n);
+}
+
+
+static void
+disk_drop(disk_op_t *op)
+{
+    free(op->old);
+    disk.nops--;
+    memmove(op, op + 1, (&disk.ops[disk.nops] - op) * sizeof(disk_op_t));
+}
+
+
+/* takes a write back; but for its first bytes */
+
+static void
+disk_unwrite(const disk_op_t *op, size_t keep)
+{
+    int      fd;
+    off_t    end;
+    size_t   i, n;
+    uint8_t  rest[DISK_SECTOR];
+
+    fd = op->file->fd;
+
+    if (keep < op->nold) {
+        (void) syscall(SYS_pwrite64, fd, op->old + keep, op->nold - keep,
+                       op->at + keep);
+    }
+
+    end = op->at + (off_t) keep;
+    (void) syscall(SYS_ftruncate, fd, op->size > end ? op->size : end);
+
+    n = DISK_SECTOR - end % DISK_SECTOR;
+    n = n < op->len - keep ? n : op->len - keep;
+
+    if (keep && n && chance(500)) {
+        (void) memset(rest, 0, sizeof(rest));
+
+        for (i = 0; i < n && chance(990); i++) {
+            rest[i] = (uint8_t) any(256);
+        }
+
+        (void) syscall(SYS_pwrite64, fd, rest, n, end);
+    }
+}
+
+
+/* the last of so many changes */
+
+static unsigned
+disk_last(unsigned n)
+{
+    return chance(300) ? n : any(n + 1);
+}
+
+
+/* a file loses what was written last, and was not synced */
+
+static void
+disk_tear(const disk_file_t *f)
+{
+    size_t      i;
+    unsigned    n;
+    disk_op_t  *op;
+
+    for (i = 0, n = 0; i < disk.nops; i++) {
+        n += disk.ops[i].kind == DISK_WRITE && disk.ops[i].file == f;
+    }
+
+    n = disk_last(n);
+
+    for (i = disk.nops; n; ) {
+        op = &disk.ops[--i];
+
+        if (op->kind == DISK_WRITE && op->file == f) {
+            n--;
+            disk_unwrite(op, n || op->len == 0 ? 0 : any((unsigned) op->len));
+            disk_drop(op);
+            mark(M_TORN);
+        }
+    }
+}
+
+
+/* a name is there again */
+
+static void
+disk_restore(const disk_file_t *dir, const char *name, const disk_file_t *f)
+{
+    int      fd;
+    off_t    at;
+    ssize_t  n;
+    uint8_t  buf[4096];
+
+    fd = (int) syscall(SYS_openat, dir->fd, name, O_WRONLY|O_CREAT|O_TRUNC,
+                       0600);
+    assert_int_not_equal(fd, -1);
+
+    for (at = 0; /* void */ ; at += n) {
+        n = syscall(SYS_pread64, f->fd, buf, sizeof(buf), at);
+
+        if (n <= 0) {
+            break;
+        }
+
+        (void) syscall(SYS_pwrite64, fd, buf, n, at);
+    }
+
+    (void) syscall(SYS_close, fd);
+}
+
+
+static void
+disk_unname(const disk_op_t *op)
+{
+    switch (op->kind) {
+
+    case DISK_RENAME:
+        (void) syscall(SYS_renameat, op->to->fd, op->to_name, op->file->fd,
+                       op->name);
+
+        if (op->gone) {
+            disk_restore(op->to, op->to_name, op->gone);
+        }
+
+        break;
+
+    case DISK_UNLINK:
+        disk_restore(op->file, op->name, op->gone);
+        break;
+
+    default:
+        (void) syscall(SYS_unlinkat, op->file->fd, op->name,
+                       op->kind == DISK_MKDIR ? AT_REMOVEDIR : 0);
+    }
+}
+
+
+/* nothing of a node is to be taken back any more */
+
+static void
+disk_forget(const node_t *n)
+{
+    size_t  i;
+
+    for (i = disk.nops; i--; ) {
+        if (disk.ops[i].file->node == n) {
+            disk_drop(&disk.ops[i]);
+        }
+    }
+
+    for (i = 0; i < DISK_FILES; i++) {
+        if (disk.files[i].fd && disk.files[i].node == n) {
+            (void) syscall(SYS_close, disk.files[i].fd);
+            disk.files[i].fd = 0;
+        }
+    }
+}
+
+
+/* the machine of a node, of which nothing runs, has lost its power */
+
+static void
+disk_power(node_t *n)
+{
+    size_t      i;
+    unsigned    names;
+    disk_op_t  *op;
+
+    say("%s loses its power", n->name);
+    mark(M_POWER);
+    n->boot++;
+    n->failed = 0;
+    follow_anew(n);
+
+    for (i = 0; i < DISK_FILES; i++) {
+        if (disk.files[i].fd && disk.files[i].node == n) {
+            disk_tear(&disk.files[i]);
+        }
+    }
+
+    for (i = 0, names = 0; i < disk.nops; i++) {
+        names += disk.ops[i].kind != DISK_WRITE && disk.ops[i].file->node == n;
+    }
+
+    names = disk_last(names);
+
+    for (i = disk.nops; names; ) {
+        op = &disk.ops[--i];
+
+        if (op->kind != DISK_WRITE && op->file->node == n) {
+            names--;
+            disk_unname(op);
+            mark(M_TORN);
+        }
+    }
+
+    disk_forget(n);
+}
+
+
+/* what was done is on the disk */
+
+static void
+disk_synced(const disk_file_t *f)
+{
+    size_t        i, n;
+    disk_file_t  *gone;
+    struct stat   st;
+
+    for (i = disk.nops; i--; ) {
+        if (disk.ops[i].file == f || disk.ops[i].to == f) {
+            disk_drop(&disk.ops[i]);
+        }
+    }
+
+    /* files that have no name for good */
+
+    for (n = 0; n < DISK_FILES; n++) {
+        gone = &disk.files[n];
+
+        if (gone->fd == 0 || fstat(gone->fd, &st) == -1 || st.st_nlink) {
+            continue;
+        }
+
+        for (i = 0; i < disk.nops && disk.ops[i].gone != gone; i++) {
+            /* void */
+        }
+
+        if (i < disk.nops) {
+            continue;
+        }
+
+        for (i = disk.nops; i--; ) {
+            if (disk.ops[i].file == gone) {
+                disk_drop(&disk.ops[i]);
+            }
+        }
+
+        (void) syscall(SYS_close, gone->fd);
+        gone->fd = 0;
+    }
+}
+
+
+void  __wrap_us_manifest_boot(char boot[US_BOOT_ID + 1]);
+
+void
+__wrap_us_manifest_boot(char boot[US_BOOT_ID + 1])
+{
+    (void) snprintf(boot, US_BOOT_ID + 1, "%s, %u",
+                    disk.opens ? disk.opens->node->name : "of a node",
+                    disk.opens ? disk.opens->node->boot : 0);
+}
+
+
+/* the calls */
+
 int
 openat(int dirfd, const char *name, int flags, ...)
 {
-    int      fd;
-    mode_t   mode;
-    va_list  args;
+    int           fd, made;
+    mode_t        mode;
+    va_list       args;
+    struct stat   st;
+    disk_file_t  *dir;
 
     va_start(args, flags);
     mode = (flags & O_CREAT) ? va_arg(args, mode_t) : 0;
@@ -173,11 +583,26 @@ openat(int dirfd, const char *name, int flags, ...)
         }
     }
 
-    fd = (int) syscall(SYS_openat, dirfd, name, flags, mode);
+    dir = dirfd >= 0 && dirfd < DISK_FDS ? disk.of[dirfd] : NULL;
+    made = dir && (flags & O_CREAT) && fstatat(dirfd, name, &st, 0) == -1;
 
-    if (fd >= 0) {
-        assert_true(fd < DISK_FDS);
-        disk.fds[fd] = disk.opens;
+    fd = (int) syscall(SYS_openat, dirfd, name,
+                       dir ? flags & ~O_TRUNC : flags, mode);
+
+    if (fd == -1) {
+        return -1;
+    }
+
+    assert_true(fd < DISK_FDS);
+    disk.fds[fd] = disk.opens;
+    disk.of[fd] = dir ? disk_named(dir, name) : NULL;
+
+    if (made) {
+        (void) disk_op(DISK_CREATE, dir, name);
+
+    } else if (dir && (flags & O_TRUNC)) {
+        disk_changes(fd, 0, 0, 1);
+        (void) syscall(SYS_ftruncate, fd, 0);
     }
 
     return fd;
@@ -189,6 +614,7 @@ close(int fd)
 {
     if (fd >= 0 && fd < DISK_FDS) {
         disk.fds[fd] = NULL;
+        disk.of[fd] = NULL;
     }
 
     return (int) syscall(SYS_close, fd);
@@ -214,6 +640,7 @@ pwrite(int fd, const void *p, size_t len, off_t at)
     half = disk.acts ? len / 2 : 0;
 
     if (half && chance(20)) {
+        disk_changes(fd, at, half, 0);
         (void) syscall(SYS_pwrite64, fd, p, half, at);
         disk_call();
     }
@@ -227,6 +654,8 @@ pwrite(int fd, const void *p, size_t len, off_t at)
         len = half;
     }
 
+    disk_changes(fd, at, len, 0);
+
     return syscall(SYS_pwrite64, fd, p, len, at);
 }
 
@@ -236,17 +665,38 @@ ftruncate(int fd, off_t size)
 {
     disk_call();
 
-    return disk_fails(0) ? -1 : (int) syscall(SYS_ftruncate, fd, size);
+    if (disk_fails(0)) {
+        return -1;
+    }
+
+    disk_changes(fd, size, 0, 1);
+
+    return (int) syscall(SYS_ftruncate, fd, size);
 }
 
 
 int
 fsync(int fd)
 {
-    (void) fd;
-    disk_call();
+    disk_file_t  *f;
 
-    return disk_fails(1) ? -1 : 0;
+    disk_call();
+    f = disk.of[fd];
+
+    if (disk_fails(1)) {
+
+        if (f && chance(500)) {
+            disk_tear(f);
+        }
+
+        return -1;
+    }
+
+    if (f) {
+        disk_synced(f);
+    }
+
+    return 0;
 }
 
 
@@ -260,28 +710,71 @@ fdatasync(int fd)
 int
 mkdirat(int dirfd, const char *name, mode_t mode)
 {
+    int  rc;
+
     disk_call();
 
-    return disk_fails(1) ? -1 : (int) syscall(SYS_mkdirat, dirfd, name, mode);
+    if (disk_fails(1)) {
+        return -1;
+    }
+
+    rc = (int) syscall(SYS_mkdirat, dirfd, name, mode);
+
+    if (rc == 0) {
+        (void) disk_op(DISK_MKDIR, disk.of[dirfd], name);
+    }
+
+    return rc;
 }
 
 
 int
 renameat(int from_fd, const char *from, int to_fd, const char *to)
 {
+    int           rc;
+    disk_op_t    *op;
+    disk_file_t  *gone;
+
     disk_call();
 
-    return disk_fails(1)
-           ? -1 : (int) syscall(SYS_renameat, from_fd, from, to_fd, to);
+    if (disk_fails(1)) {
+        return -1;
+    }
+
+    gone = disk_named(disk.of[to_fd], to);
+    rc = (int) syscall(SYS_renameat, from_fd, from, to_fd, to);
+
+    if (rc == 0) {
+        op = disk_op(DISK_RENAME, disk.of[from_fd], from);
+        op->to = disk.of[to_fd];
+        op->gone = gone;
+        (void) snprintf(op->to_name, sizeof(op->to_name), "%s", to);
+    }
+
+    return rc;
 }
 
 
 int
 unlinkat(int dirfd, const char *name, int flags)
 {
+    int           rc;
+    disk_file_t  *gone;
+
     disk_call();
 
-    return disk_fails(0) ? -1 : (int) syscall(SYS_unlinkat, dirfd, name, flags);
+    if (disk_fails(0)) {
+        return -1;
+    }
+
+    gone = disk_named(disk.of[dirfd], name);
+    rc = (int) syscall(SYS_unlinkat, dirfd, name, flags);
+
+    if (rc == 0) {
+        disk_op(DISK_UNLINK, disk.of[dirfd], name)->gone = gone;
+    }
+
+    return rc;
 }
 
 
@@ -298,6 +791,7 @@ disk_open(node_t *n)
     disk.opens = NULL;
     n->dirfd = openat(AT_FDCWD, n->path, O_RDONLY|O_DIRECTORY);
     assert_int_not_equal(n->dirfd, -1);
+    disk.of[n->dirfd] = disk_named(&(disk_file_t) { n->dirfd, 0, n }, ".");
     n->lockfd = openat(n->dirfd, US_DIR_LOCK, O_RDWR|O_CREAT, 0600);
     assert_int_not_equal(n->lockfd, -1);
 }
@@ -347,6 +841,7 @@ static void
 disk_remove(node_t *n)
 {
     if (n->path[0]) {
+        disk_forget(n);
         disk_clear(n->path);
         n->path[0] = '\0';
     }

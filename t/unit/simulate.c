@@ -141,6 +141,8 @@ typedef enum {
     M_COPY,
     M_KEPT,
     M_FAILED,
+    M_POWER,
+    M_TORN,
     MARKS
 } mark_t;
 
@@ -198,7 +200,9 @@ static const struct {
     { "snapshots in directories", 12 },
     { "replicas that began with their directory", 40 },
     { "directories that are kept after a loss", 100 },
-    { "calls that a disk failed", 12 }
+    { "calls that a disk failed", 12 },
+    { "losses of power", 12 },
+    { "writes and names that these took back", 12 }
 };
 
 
@@ -329,6 +333,8 @@ struct node_s {
     int                  lockfd;
     uint64_t             sick;        /* its disk fails until then, */
     int                  failed;      /* or has failed since it was read */
+    unsigned             boot;        /* of its machine, */
+    int                  power;       /* which loses its power now */
     worker_t             workers[WORKERS];
 };
 
@@ -1104,6 +1110,7 @@ kill_some(worker_t *w, unsigned of_1000, mark_t m)
 {
     if (!quiet && calm == 0 && depth == 0 && chance(of_1000)) {
         mark(m);
+        w->node->power = w->node->dirfd != -1 && chance(500);
         longjmp(w->kill, 1);
     }
 }
@@ -1754,6 +1761,11 @@ node_start(node_t *n)
 
     node_end(n);
 
+    if (n->power) {
+        disk_power(n);
+        n->power = 0;
+    }
+
     number = (unsigned) (n - nodes);
     memset(&n->sh, 0, sizeof(us_share_t));
     n->leaving = 0;
@@ -1820,8 +1832,10 @@ worker_leave(worker_t *w)
     }
 
     (void) disk_acts(NULL);
+    disk.opens = w;
     worker_init(w);
-    assert_int_equal(us_life_close(&w->l, US_LIFE_HUNG), 0);
+    assert_true(us_life_close(&w->l, US_LIFE_HUNG) == 0 || n->failed);
+    n->power = n->dirfd != -1 && chance(200);
     node_start(n);
 }
 
@@ -2210,6 +2224,7 @@ run(uint64_t seed, unsigned steps)
         {
             say("%s restarts", w->node->name);
             mark(M_RESTARTED);
+            w->node->power = w->node->dirfd != -1 && chance(500);
             node_start(w->node);
             continue;
         }
@@ -2231,8 +2246,15 @@ run(uint64_t seed, unsigned steps)
                 (int) (w - w->node->workers));
             depth = 0;
             (void) disk_acts(NULL);
-            worker_end(w);
-            worker_start(w);
+
+            if (w->node->power) {
+                node_start(w->node);
+
+            } else {
+                worker_end(w);
+                worker_start(w);
+            }
+
             continue;
         }
 
