@@ -23,6 +23,10 @@
  * A file whose sync failed may lose the same at once.  After a loss of power
  * all is there that was answered, in the same epoch.  But a replica has what
  * its directory has, and asks for the rest again.
+ *
+ * Disks of copies, a replica's and those of a log, may lie: nine of ten syncs
+ * report success and keep nothing.  A manifest may be damaged then; somebody
+ * removes the files of the copy.
  */
 
 
@@ -74,6 +78,7 @@ typedef struct {
     disk_file_t  *gone;               /* which had the name; or NULL */
     char          name[US_DISK_NAME];
     char          to_name[US_DISK_NAME];
+    int           lied;               /* a sync has said that it is kept */
     off_t         at;
     size_t        len;                /* bytes that were written */
     off_t         size;               /* before */
@@ -107,6 +112,9 @@ disk_begin(uint64_t seed)
         nodes[i].sick = 0;
         nodes[i].failed = 0;
         nodes[i].boot = 0;
+        nodes[i].lied = 0;
+        nodes[i].lies = seed % 8 == 7 ? i == 2 && seed / 8 % 2
+                                      : (seed / 5 + i / 2) % 2;
     }
 
     assert_int_equal(disk.nops, 0);
@@ -351,6 +359,20 @@ disk_unwrite(const disk_op_t *op, size_t keep)
 }
 
 
+/* a change is being taken back */
+
+static void
+disk_lost(const disk_op_t *op)
+{
+    mark(M_TORN);
+
+    if (op->lied) {
+        mark(M_LIED);
+        op->file->node->lied = 1;
+    }
+}
+
+
 /* the last of so many changes */
 
 static unsigned
@@ -380,9 +402,9 @@ disk_tear(const disk_file_t *f)
 
         if (op->kind == DISK_WRITE && op->file == f) {
             n--;
+            disk_lost(op);
             disk_unwrite(op, n || op->len == 0 ? 0 : any((unsigned) op->len));
             disk_drop(op);
-            mark(M_TORN);
         }
     }
 }
@@ -496,8 +518,8 @@ disk_power(node_t *n)
 
         if (op->kind != DISK_WRITE && op->file->node == n) {
             names--;
+            disk_lost(op);
             disk_unname(op);
-            mark(M_TORN);
         }
     }
 
@@ -505,17 +527,27 @@ disk_power(node_t *n)
 }
 
 
-/* what was done is on the disk */
+/* what was done is on the disk, or is said to be */
 
 static void
 disk_synced(const disk_file_t *f)
 {
+    int           lies;
     size_t        i, n;
     disk_file_t  *gone;
     struct stat   st;
 
+    lies = f->node->lies && !chance(100);
+
     for (i = disk.nops; i--; ) {
-        if (disk.ops[i].file == f || disk.ops[i].to == f) {
+        if (disk.ops[i].file != f && disk.ops[i].to != f) {
+            continue;
+        }
+
+        if (lies) {
+            disk.ops[i].lied = 1;
+
+        } else {
             disk_drop(&disk.ops[i]);
         }
     }
@@ -834,6 +866,30 @@ disk_clear(const char *path)
         (void) closedir(d);
         (void) rmdir(path);
     }
+}
+
+
+/* somebody removes the files of a copy */
+
+static void
+disk_empty(node_t *n)
+{
+    DIR            *d;
+    worker_t       *was;
+    struct dirent  *de;
+
+    was = disk_acts(NULL);
+    d = opendir(n->path);
+    assert_non_null(d);
+
+    while ((de = readdir(d)) != NULL) {
+        if (de->d_type == DT_REG && strcmp(de->d_name, US_DIR_LOCK) != 0) {
+            assert_int_equal(unlinkat(n->dirfd, de->d_name, 0), 0);
+        }
+    }
+
+    (void) closedir(d);
+    (void) disk_acts(was);
 }
 
 

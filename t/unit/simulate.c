@@ -19,7 +19,8 @@
  *     kills       of a worker in a call, of a node
  *     exits       of a worker that is told to, of all of a node
  *     directories of two nodes, in a fifth of the seeds (disk_fake.h), whose
- *                 disks fail for a while
+ *                 disks fail for a while, and lie
+ *     power       that a machine with such a disk loses
  *     a loss      the server in charge is replaced by one that had less
  *     settings    leases differ between nodes
  *     clocks      jump, by up to three hours
@@ -143,6 +144,7 @@ typedef enum {
     M_FAILED,
     M_POWER,
     M_TORN,
+    M_LIED,
     MARKS
 } mark_t;
 
@@ -202,7 +204,8 @@ static const struct {
     { "directories that are kept after a loss", 100 },
     { "calls that a disk failed", 12 },
     { "losses of power", 12 },
-    { "writes and names that these took back", 12 }
+    { "writes and names that these took back", 12 },
+    { "of these said to be synced", 100 }
 };
 
 
@@ -333,6 +336,8 @@ struct node_s {
     int                  lockfd;
     uint64_t             sick;        /* its disk fails until then, */
     int                  failed;      /* or has failed since it was read */
+    int                  lies;        /* its disk does */
+    int                  lied;        /* and what it kept is not there */
     unsigned             boot;        /* of its machine, */
     int                  power;       /* which loses its power now */
     worker_t             workers[WORKERS];
@@ -400,6 +405,7 @@ static void follow_anew(const node_t *n);
 static void follow_answered(const node_t *n, uint64_t id);
 static worker_t *disk_acts(worker_t *w);
 static void disk_loaded(node_t *n, uint64_t now);
+static void disk_empty(node_t *n);
 
 
 /* the machine: clock, random bytes, processes */
@@ -745,7 +751,18 @@ env_say(void *data, us_say_t level, const char *text)
     /* nothing is wrong with a store, and a loss is only seen where one was */
 
     assert_null(strstr(text, " ids and the log "));
-    assert_null(strstr(text, "is damaged"));
+
+    /* but with a copy, of which a disk that lies has kept a part */
+
+    if (strstr(text, "is damaged") || strstr(text, "but no \"manifest\"")) {
+        assert_true(w->node->lied);
+    }
+
+    if (strstr(text, "\"manifest\" is damaged")
+        || strstr(text, "but no \"manifest\""))
+    {
+        disk_empty(w->node);
+    }
 
     if (lost == 0) {
         assert_null(strstr(text, "has lost what was confirmed"));
