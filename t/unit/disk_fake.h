@@ -719,6 +719,7 @@ fsync(int fd)
 
         if (f && chance(500)) {
             disk_tear(f);
+            follow_anew(f->node);
         }
 
         return -1;
