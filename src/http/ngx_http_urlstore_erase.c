@@ -23,9 +23,6 @@
 #include "ngx_http_urlstore_cluster.h"
 
 
-/* how long a request waits for a sweep, us */
-#define NGX_HTTP_URLSTORE_SWEEP_WAIT  (10 * 1000 * 1000)
-
 /* erasures of one slice of a list */
 #define NGX_HTTP_URLSTORE_ERASURES    64
 
@@ -36,9 +33,8 @@ typedef struct {
     us_str_t                        site;     /* or none: */
     us_store_item_t                 item;
     uint64_t                        number;   /* 0: not begun */
-    uint64_t                        since;    /* us */
+    uint64_t                        since;    /* ms: its site is on the list */
     unsigned                        listed:1;
-    unsigned                        sweeps:1;
 } ngx_http_urlstore_erase_t;
 
 
@@ -273,7 +269,7 @@ ngx_http_urlstore_erasure_accepted(ngx_http_urlstore_ctx_t *ctx,
 
 /* --- a site, and DELETE /url/ID?erase=1 ----------------------------------- */
 
-/* NGX_OK: it is on the list; NGX_BUSY; or a status with a fault */
+/* NGX_OK: it is done; NGX_BUSY; or a status with a fault */
 
 static ngx_int_t
 ngx_http_urlstore_erase_list(ngx_http_urlstore_ctx_t *ctx,
@@ -283,24 +279,22 @@ ngx_http_urlstore_erase_list(ngx_http_urlstore_ctx_t *ctx,
     us_store_status_t   status;
 
     if (erase->site.len) {
-        status = us_store_erase_site(ctx->zone->store, erase->number,
-                                     erase->site, &lsn);
+        status = us_life_erase_site(&ctx->zone->life, erase->number,
+                                    erase->site, &erase->since, &lsn);
         ctx->lsn = ngx_max(ctx->lsn, lsn);
-
-        if (status == US_OK) {
-            us_store_erasure_leave(ctx->zone->store, erase->number);
-        }
+        ctx->processed = (erase->since != 0);
+        ngx_http_urlstore_sweep(ctx->zone);
 
     } else {
         status = ngx_http_urlstore_erase_item(ctx, erase->number,
                                               &erase->item);
+        ctx->processed = (status == US_ERASED);
     }
 
     switch (status) {
 
     case US_OK:
     case US_ERASED:
-        ctx->processed = 1;
         return NGX_OK;
 
     case US_BUSY:
@@ -372,7 +366,6 @@ static ngx_int_t
 ngx_http_urlstore_erase_run(ngx_http_urlstore_ctx_t *ctx)
 {
     ngx_int_t                   rc;
-    us_erasure_info_t           e;
     ngx_http_urlstore_erase_t  *erase;
 
     erase = ctx->data;
@@ -399,25 +392,6 @@ ngx_http_urlstore_erase_run(ngx_http_urlstore_ctx_t *ctx)
 
     if (rc == NGX_OK && erase->site.len == 0) {
         rc = ngx_http_urlstore_erasure_end(ctx, erase->number);
-
-    } else if (rc == NGX_OK) {
-
-        /* waits for the sweep, or not any longer */
-
-        if (!erase->sweeps) {
-            erase->sweeps = 1;
-            erase->since = ngx_http_urlstore_now();
-        }
-
-        (void) us_store_erasure(ctx->zone->store, erase->number, &e);
-
-        if (e.state == US_ERASURE_DELETING
-            && ngx_http_urlstore_now() - erase->since
-               <= NGX_HTTP_URLSTORE_SWEEP_WAIT)
-        {
-            ngx_http_urlstore_sweep(ctx->zone);
-            rc = NGX_BUSY;
-        }
     }
 
     if (rc == NGX_BUSY) {

@@ -401,6 +401,13 @@ void us_life_deleting(us_life_t *l);
 void us_life_deleted(us_life_t *l, uint64_t lsn);
 
 /*
+ * us_store_erase_site(), which then waits for the sweep, US_BUSY, or not any
+ * longer.  *since: of the caller, at first 0; it is on the list since then, ms.
+ */
+us_store_status_t us_life_erase_site(us_life_t *l, uint64_t number,
+    us_str_t site, uint64_t *since, uint64_t *lsn);
+
+/*
  * The sweep that completes erasures is of one process, whichever looks first;
  * in the event loop.  Records are erased for all erasures of a quarter of
  * erase_within together, as each pass reads all records and is followed by a

@@ -19,11 +19,40 @@
 #include "us_job.h"
 
 
+/* ms that the erasure of a site waits for its sweep, at most */
+#define US_LIFE_SWEEP_WAIT  10000
+
 /* ms after a sweep that had no room */
 #define US_LIFE_SWEEP_FULL  10000
 
 /* ms between two wipes, at most: longer than connections wait, mostly */
 #define US_LIFE_WIPE_AGAIN  (2 * 60 * 1000)
+
+
+us_store_status_t
+us_life_erase_site(us_life_t *l, uint64_t number, us_str_t site,
+    uint64_t *since, uint64_t *lsn)
+{
+    us_erasure_info_t  e;
+    us_store_status_t  status;
+
+    if (*since == 0) {
+        status = us_store_erase_site(l->store, number, site, lsn);
+
+        if (status != US_OK) {
+            return status;
+        }
+
+        us_store_erasure_leave(l->store, number);
+        *since = us_job_now(l);
+    }
+
+    *lsn = us_store_published(l->store);
+    (void) us_store_erasure(l->store, number, &e);
+
+    return e.state == US_ERASURE_DELETING
+           && us_job_now(l) - *since <= US_LIFE_SWEEP_WAIT ? US_BUSY : US_OK;
+}
 
 
 int

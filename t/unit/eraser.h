@@ -23,7 +23,6 @@
 
 
 #define ERASE_WITHIN  40000           /* ms */
-#define ERASE_WAIT    10000           /* ms that the request of a site waits */
 #define ERASE_SITE    "site7.test"    /* its host, */
 #define ERASE_NUMBERS 1024
 
@@ -174,32 +173,21 @@ eraser_step(worker_t *w, request_t *r)
         assert_true(r->number < ERASE_NUMBERS);
     }
 
-    if (r->kind == SITE && !r->listed) {
-        eraser_tries(r, 0);
-        status = us_store_erase_site(s, r->number, us_str_of(ERASE_SITE), &lsn);
-
-        if (status != US_OK) {
-            return status;
-        }
-
-        us_store_erasure_leave(s, r->number);
-        r->listed = 1;
-        r->since = clock_ms;
-    }
-
     if (r->kind == SITE) {
-        (void) us_store_erasure(s, r->number, &e);
 
-        if (e.state == US_ERASURE_DELETING
-            && clock_ms - r->since < ERASE_WAIT)
-        {
-            return US_BUSY;
+        if (r->since == 0) {
+            eraser_tries(r, 0);
         }
 
-        r->top = e.state == US_ERASURE_DONE ? us_store_next_id(s) : 0;
-        r->lsn = us_store_published(s);
+        status = us_life_erase_site(l, r->number, us_str_of(ERASE_SITE),
+                                    &r->since, &r->lsn);
 
-        return US_OK;
+        if (status == US_OK) {
+            (void) us_store_erasure(s, r->number, &e);
+            r->top = e.state == US_ERASURE_DONE ? us_store_next_id(s) : 0;
+        }
+
+        return status;
     }
 
     while (r->erased < r->n) {
@@ -226,12 +214,6 @@ eraser_step(worker_t *w, request_t *r)
         if (!quiet && chance(100)) {
             return US_BUSY;
         }
-    }
-
-    (void) us_store_erasure(s, r->number, &e);
-
-    if (e.state != US_ERASURE_DELETING) {
-        return US_OK;
     }
 
     status = us_store_erasure_done(s, r->number, &lsn);

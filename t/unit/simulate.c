@@ -282,8 +282,7 @@ typedef struct {
     uint64_t           number;        /* of its erasure */
     unsigned           erased;        /* of the items */
     uint64_t           top;           /* ids below are gone by it */
-    int                listed;        /* the site is */
-    uint64_t           since;         /* ms */
+    uint64_t           since;         /* ms: its site is on the list */
     const node_t      *node;
 } request_t;
 
