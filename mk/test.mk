@@ -173,6 +173,18 @@ simulate-faults: $(B)/simulate  ## nodes of a log, clients, faults, by seeds: SE
 	@nice -n 10 env US_SEEDS=$(or $(SEEDS),300) US_FIRST=$(FIRST) \
 	    US_SEED=$(SEED) US_JOBS=$(JOBS) $<
 
+# what of src/ it reaches (gcov): by room, and against t/data/unreached.txt
+
+simulate-reach: deps      ## functions that 300 seeds of the simulation do not reach
+	@mkdir -p $(B)/reach
+	@touch $(addprefix $(B)/reach/.deps-,build pg test)
+	@find $(B)/reach -name '*.gcda' -delete
+	+@$(MAKE) --no-print-directory B=$(B)/reach DEPS= ASAN='$(COVERAGE)' \
+	    LDFLAGS=--coverage $(B)/reach/unit/simulate
+	@nice -n 10 env US_SEEDS=300 US_JOBS=$(JOBS) $(B)/reach/unit/simulate \
+	    > $(B)/reach/log 2>&1 || { cat $(B)/reach/log; exit 1; }
+	@tools/coverage.pl $(B)/reach t/data/unreached.txt
+
 test-simulate: $(B)/simulate
 	@nice -n 5 env US_SEEDS=300 $< >$<.log 2>&1 || { cat $<.log; exit 1; }
 	@echo "simulate 300 seeds: ok"
@@ -474,7 +486,7 @@ $(CLIENT_MODULES): | $(B)/.deps-clients
 	    || npm ci --ignore-scripts --no-audit --no-fund
 	@touch $@
 
-.PHONY: test soak simulate-faults test-simulate coverage test-musl test-arm64 regress test-full test-bare test-programs test-unit test-stress test-kill \
+.PHONY: test soak simulate-faults simulate-reach test-simulate coverage test-musl test-arm64 regress test-full test-bare test-programs test-unit test-stress test-kill \
         test-replica test-cluster test-route test-route-short programs \
         test-server test-files test-all test-room test-steps check-model check-weak test-asan test-valgrind \
         test-builds test-upgrade faults test-faults test-claims test-web \

@@ -2,7 +2,7 @@
 
 # What of src/ has run, by the counters that gcov has left below DIR:
 #
-#     tools/coverage.pl DIR
+#     tools/coverage.pl DIR [UNREACHED]
 #
 # Prints a table of rooms: lines and branches, and how many of them ran.  Writes
 # DIR/dead.txt: each function that never ran, and each run of lines without
@@ -11,6 +11,9 @@
 # A file is compiled several times: for the library, into a unit test that
 # includes it, into the module.  Its counts are added.  A killed process leaves
 # none.
+#
+# UNREACHED lists functions, "FILE NAME()", that alone of all in their rooms may
+# never have run: any other one is printed, or one that has run, as an error.
 
 use strict;
 use warnings;
@@ -18,7 +21,7 @@ use warnings;
 use File::Find qw(find);
 use JSON::PP;
 
-my $dir = shift // die "usage: tools/coverage.pl DIR\n";
+my $dir = shift // die "usage: tools/coverage.pl DIR [UNREACHED]\n";
 my (@data, %line, %branch, %function);
 
 find({ no_chdir => 1, wanted => sub { push @data, $_ if /\.gcda$/ } }, $dir);
@@ -66,6 +69,7 @@ for my $room (sort keys %room) {
 
 row('all', @sum);
 dead();
+exit(@ARGV ? unreached(shift) : 0);
 
 
 sub row
@@ -150,4 +154,34 @@ sub dead
     printf $out "%4d lines  %s\n", @$_
         for sort { $b->[0] <=> $a->[0] || $a->[1] cmp $b->[1] } @text;
     close $out or die $!;
+}
+
+
+# whether functions are not what the list says
+
+sub unreached
+{
+    my ($list) = @_;
+    my (%listed, %room, %never);
+
+    open my $in, '<', $list or die "$list: $!\n";
+
+    while (<$in>) {
+        next if !m{^((src/\w+)/\S+) (\w+)\(\)$};
+        $listed{"$1 $3()"} = 1;
+        $room{$2} = 1;
+    }
+
+    for my $name (grep { m{^(src/\w+)/} && $room{$1} } keys %function) {
+        $never{"$name $_()"} = 1
+            for grep { !$function{$name}{$_}{ran} } keys %{ $function{$name} };
+    }
+
+    my @wrong = (
+        (map { "$_ was not reached" } grep { !$listed{$_} } keys %never),
+        (map { "$_ was reached" } grep { !$never{$_} } keys %listed));
+
+    print "$_\n" for sort @wrong;
+
+    return @wrong ? 1 : 0;
 }
