@@ -12,7 +12,7 @@ use UrlStore::Test ();
 our @EXPORT = qw(level reaches differs content);
 
 
-# waits until the replica has all that the primary has published
+# waits until the replica has all that the primary has published, and knows that
 
 sub level
 {
@@ -23,7 +23,8 @@ sub level
         my $r = _json($replica, '/health') or return 0;
 
         return $r->{status} eq 'replica' && $r->{connected}
-            && $r->{lsn} == $p->{published} && $r->{epoch} == $p->{epoch};
+            && $r->{lsn} == $p->{published} && $r->{epoch} == $p->{epoch}
+            && defined $r->{lag_seconds};
     });
 }
 
