@@ -2290,7 +2290,7 @@ fails(void (*before)(void), void (*work)(proc_t *p), void (*after)(void))
         after();
     }
 
-    assert_true(fault.tries > 50);
+    assert_true(fault.tries > 30);
 }
 
 
