@@ -101,6 +101,7 @@ static struct {
 
 
 static void meanwhile(void *data);
+static void follow_anew(const node_t *n);
 
 
 static void

@@ -47,6 +47,7 @@ static struct {
     int          on;
     link_t       streams[FOLLOW_STREAMS];
     uint64_t     had[NODES];          /* ids below were answered there */
+    int          anew[NODES];         /* it is going to have nothing */
 } follow;
 
 
@@ -324,6 +325,22 @@ static void
 follow_anew(const node_t *n)
 {
     follow.had[n - nodes] = 0;
+    follow.anew[n - nodes] = 1;
+}
+
+
+/* what a node logs */
+
+static void
+follow_says(const node_t *n, const char *text)
+{
+    if (strstr(text, "the copy of ") || strstr(text, "a replica of ")) {
+        follow.anew[n - nodes] = 0;
+    }
+
+    if (strstr(text, "all is fetched")) {
+        follow_anew(n);
+    }
 }
 
 
@@ -343,8 +360,11 @@ follow_answered(const node_t *n, uint64_t id)
     }
 
     mark(M_REPLICA);
-    follow.had[n - nodes] = id >= follow.had[n - nodes]
-                            ? id + 1 : follow.had[n - nodes];
+
+    if (id >= follow.had[n - nodes] && !follow.anew[n - nodes]) {
+        follow.had[n - nodes] = id + 1;
+    }
+
     l = &nodes[0].workers[0].l;
 
     if (nodes[0].workers[0].serial == 0

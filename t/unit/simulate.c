@@ -400,7 +400,7 @@ static int           says;            /* prints what happens */
 
 static void world(worker_t *w);
 static void worker_step(worker_t *w);
-static void follow_anew(const node_t *n);
+static void follow_says(const node_t *n, const char *text);
 static void follow_answered(const node_t *n, uint64_t id);
 static worker_t *disk_acts(worker_t *w);
 static void disk_loaded(node_t *n, uint64_t now);
@@ -743,9 +743,7 @@ env_say(void *data, us_say_t level, const char *text)
         mark(M_KEPT);
     }
 
-    if (strstr(text, "all is fetched")) {
-        follow_anew(w->node);
-    }
+    follow_says(w->node, text);
 
     /* nothing is wrong with a store, and a loss is only seen where one was */
 
@@ -2045,7 +2043,7 @@ meanwhile(void *data)
     requests(w);
     self = was;
 
-    kill_some(w, 3, M_KILLED);
+    kill_some(w, w->node->sick > clock_ms ? 20 : 3, M_KILLED);
 }
 
 
