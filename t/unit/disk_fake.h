@@ -43,7 +43,7 @@
 
 
 #define DISK_FDS      1024
-#define DISK_SEGMENT  16384           /* bytes of a segment, */
+#define DISK_SEGMENT  4096            /* bytes of a segment, */
 #define DISK_SNAPSHOT 8192           /* and of a journal for a snapshot */
 #define DISK_SICK     20000          /* ms, at most */
 #define DISK_FAILS    200            /* of 1000 calls meanwhile */
@@ -113,7 +113,7 @@ disk_begin(uint64_t seed)
         nodes[i].sick = 0;
         nodes[i].failed = 0;
         nodes[i].boot = 0;
-        nodes[i].lied = 0;
+        nodes[i].spoilt = 0;
         nodes[i].lies = seed % 8 == 7 ? i == 2 && seed / 8 % 2
                                       : (seed / 5 + i / 2) % 2;
     }
@@ -369,7 +369,7 @@ disk_lost(const disk_op_t *op)
 
     if (op->lied) {
         mark(M_LIED);
-        op->file->node->lied = 1;
+        op->file->node->spoilt = 1;
     }
 }
 
@@ -719,6 +719,7 @@ fsync(int fd)
     if (disk_fails(1)) {
 
         if (f && chance(500)) {
+            f->node->spoilt = 1;
             disk_tear(f);
             follow_anew(f->node);
         }

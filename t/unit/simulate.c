@@ -336,7 +336,7 @@ struct node_s {
     uint64_t             sick;        /* its disk fails until then, */
     int                  failed;      /* or has failed since it was read */
     int                  lies;        /* its disk does */
-    int                  lied;        /* and what it kept is not there */
+    int                  spoilt;      /* by a lie, or a sync that failed */
     unsigned             boot;        /* of its machine, */
     int                  power;       /* which loses its power now */
     worker_t             workers[WORKERS];
@@ -749,10 +749,11 @@ env_say(void *data, us_say_t level, const char *text)
 
     assert_null(strstr(text, " ids and the log "));
 
-    /* but with a copy, of which a disk that lies has kept a part */
+    /* but with a copy of which a disk has kept a part */
 
     if (strstr(text, "is damaged") || strstr(text, "but no \"manifest\"")) {
-        assert_true(w->node->lied);
+        assert_true(w->node->spoilt
+                    && (w->l.conf.follow || w->l.conf.replicate));
     }
 
     if (strstr(text, "\"manifest\" is damaged")
