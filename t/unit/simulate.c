@@ -454,7 +454,9 @@ us_process_alive(us_process_t process)
     unsigned  i;
 
     for (i = 0; i < NODES * WORKERS; i++) {
-        if (nodes[i / WORKERS].workers[i % WORKERS].serial == process) {
+        if (process
+            && nodes[i / WORKERS].workers[i % WORKERS].serial == process)
+        {
             return 1;
         }
     }
@@ -1813,26 +1815,17 @@ node_start(node_t *n)
 
 
 /*
- * A worker that was told to ends, and another one begins; or, as the last of
- * its node, the master closes the directory, and the node starts again.
+ * A worker has ended, and another one begins; or, as the last of a node that
+ * was told to end, the master closes the directory, and the node starts again.
  */
 
 static void
-worker_leave(worker_t *w)
+worker_gone(worker_t *w)
 {
     unsigned  i;
     node_t   *n;
 
-    for (i = 0; i < REQUESTS; i++) {
-        if (w->requests[i].stage != FREE) {
-            return;
-        }
-    }
-
     n = w->node;
-    say("%s.%d ends", n->name, (int) (w - n->workers));
-    mark(M_LEFT);
-    us_life_stop(&w->l);
     worker_end(w);
 
     if (!n->leaving) {
@@ -1852,6 +1845,26 @@ worker_leave(worker_t *w)
     assert_true(us_life_close(&w->l, US_LIFE_HUNG) == 0 || n->failed);
     n->power = n->dirfd != -1 && chance(200);
     node_start(n);
+}
+
+
+/* a worker that was told to ends */
+
+static void
+worker_leave(worker_t *w)
+{
+    unsigned  i;
+
+    for (i = 0; i < REQUESTS; i++) {
+        if (w->requests[i].stage != FREE) {
+            return;
+        }
+    }
+
+    say("%s.%d ends", w->node->name, (int) (w - w->node->workers));
+    mark(M_LEFT);
+    us_life_stop(&w->l);
+    worker_gone(w);
 }
 
 
@@ -2266,8 +2279,7 @@ run(uint64_t seed, unsigned steps)
                 node_start(w->node);
 
             } else {
-                worker_end(w);
-                worker_start(w);
+                worker_gone(w);
             }
 
             continue;
