@@ -896,6 +896,23 @@ disk_empty(node_t *n)
 }
 
 
+/* or of each that is not written, where a disk may have kept a part */
+
+static void
+disk_look(void)
+{
+    unsigned  i;
+
+    for (i = 0; i < NODES; i++) {
+        if (nodes[i].spoilt
+            && us_acquire(&nodes[i].sh.replicate.copier.off))
+        {
+            disk_empty(&nodes[i]);
+        }
+    }
+}
+
+
 static void
 disk_remove(node_t *n)
 {

@@ -186,7 +186,7 @@ static const struct {
     { "calls without an answer", 40 },
     { "calls done after they were given up", 40 },
     { "URLs erased", 6 },
-    { "URLs erased with their site", 6 },
+    { "URLs erased with their site", 40 },
     { "adds refused as erased", 6 },
     { "erasures lifted", 6 },
     { "URLs new after they were erased", 6 },
@@ -2330,6 +2330,12 @@ run(uint64_t seed, unsigned steps)
         clock_ms += store.erases ? 30 : 10;
         routers();
         worker_step(&nodes[step % NODES].workers[step / NODES % WORKERS]);
+
+        /* why a copy is not written is only logged when that begins */
+
+        if (step == 3000) {
+            disk_look();
+        }
     }
 }
 
