@@ -1,7 +1,7 @@
 
 /*
- * Clients that erase, for t/unit/simulate.c, which includes it, in half of the
- * seeds without routers:
+ * Clients that erase, for t/unit/simulate.c, which includes it, in two thirds
+ * of the seeds; by routers (router_fake.h), URLs alone:
  *
  *     ERASE    URLs, some with a token and sent again by it
  *     SITE     a site, whose request waits for the sweep
@@ -39,7 +39,8 @@ static void
 eraser_begin(uint64_t seed)
 {
     memset(&eraser, 0, sizeof(eraser));
-    store.erases = seed % 4 == 1 || seed % 4 == 2 || seed % 16 == 7;
+    store.erases = seed % 4 == 1 || seed % 4 == 2 || seed % 16 == 7
+                   || seed % 8 == 4;
 }
 
 
@@ -94,7 +95,9 @@ eraser_make(request_t *r)
         return 0;
     }
 
-    i = any(20);
+    /* a cluster has no number for all shards, by which one is lifted */
+
+    i = any(cluster.on ? 10 : 20);
     r->kind = i < 10 ? ERASE : i < 11 ? SITE : LIFT;
     r->n = r->kind == ERASE ? 1 + any(BATCH) : 1;
 
@@ -108,8 +111,11 @@ eraser_make(request_t *r)
 
     for (i = 0; i < r->n; i++) {
         r->items[i].key = chance(500) ? recent[any(RECENT)] : any(KEYS);
-        r->items[i].key -= r->items[i].key % 8;
-        r->items[i].key += any(3);
+
+        if (!deletable(r->items[i].key)) {
+            r->items[i].key -= r->items[i].key % 8;
+            r->items[i].key += any(3);
+        }
     }
 
     return 1;
@@ -199,7 +205,7 @@ eraser_step(worker_t *w, request_t *r)
         lsn = us_store_erase(s, r->number, &item, 1);
         us_life_deleted(l, lsn);
 
-        if (item.status != US_ERASED) {
+        if (item.status != US_ERASED && item.status != US_MOVED) {
             return item.status;
         }
 
@@ -255,7 +261,19 @@ eraser_run(worker_t *w, request_t *r)
 }
 
 
-/* all that a URL was, up to an id, is gone, and it is refused */
+static void
+eraser_barred(uint32_t key, uint64_t number, uint64_t lsn)
+{
+    eraser.keys[eraser.nkeys++ % RECENT] = key;
+
+    if (!eraser.lifting[number]) {
+        urls[key].barred = number;
+        urls[key].barred_lsn = lsn;
+    }
+}
+
+
+/* all that a URL was, up to an id, is gone; it is refused, here at least */
 
 static void
 eraser_gone(const request_t *r, uint32_t key)
@@ -270,12 +288,27 @@ eraser_gone(const request_t *r, uint32_t key)
         }
     }
 
-    eraser.keys[eraser.nkeys++ % RECENT] = key;
-
-    if (!eraser.lifting[r->number]) {
-        urls[key].barred = r->number;
-        urls[key].barred_lsn = r->lsn;
+    if (!cluster.on) {
+        eraser_barred(key, r->number, r->lsn);
     }
+}
+
+
+/* the same in all of a cluster; the backup of shard 1 may be from before */
+
+static void
+eraser_all(uint32_t key, uint64_t id)
+{
+    given_t  *g;
+
+    g = id >> US_SHARD_SHIFT ? others : ids;
+    g += id & ((UINT64_C(1) << US_SHARD_SHIFT) - 1);
+
+    if (id != US_STORE_NO_ID && g->key == key + 1) {
+        g->gone = 1;
+    }
+
+    eraser_barred(key, 1, cluster.has_backup);
 }
 
 
@@ -311,6 +344,11 @@ eraser_reply(const request_t *r)
 
     for (i = 0; i < r->n; i++) {
         it = &r->items[i];
+
+        if (it->status == US_MOVED) {
+            continue;
+        }
+
         say("  erases url %u: id %lld", it->key, (long long) it->id);
 
         if (it->id < IDS) {

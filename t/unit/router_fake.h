@@ -11,6 +11,9 @@
  *
  * One of the shards begins alone.  The operator applies the map with both, in
  * any order and as often as it takes, and routers get it before or after.
+ *
+ * What a router has erased, each shard that has or had the URL's slot refuses
+ * from then on, unless a backup from before comes back.
  */
 
 
@@ -45,7 +48,7 @@ typedef struct call_s {
     call_stage_t      stage;
     us_lane_t        *lane;
     uint32_t          shard;          /* its number */
-    kind_t            kind;           /* ADD or LOOK */
+    kind_t            kind;           /* ADD, LOOK or ERASE */
     unsigned          n;
     uint32_t          keys[BATCH];
     uint32_t          token;
@@ -96,6 +99,12 @@ static struct {
     unsigned          restores;
     us_store_t       *store;
 } cluster;
+
+
+static int eraser_bars(uint32_t key);
+static void eraser_tries(const request_t *r, uint32_t key);
+static void eraser_all(uint32_t key, uint64_t id);
+static void eraser_lost(uint64_t lsn);
 
 
 static us_str_t
@@ -241,12 +250,16 @@ reply_text(const request_t *r, uint64_t next_id)
     a.summary = 1;
     a.next_id = next_id;
     a.epoch = 1;
+    a.erases = r->kind == ERASE;
+    a.erasure = r->number;
 
     for (i = 0, p = text; i < r->n; i++) {
         memset(&rec, 0, sizeof(rec));
         text_of(r->items[i].key, url);
-        rec.answer = us_answer_of(r->items[i].status);
-        rec.id = us_answer_known(rec.answer)
+        rec.answer = a.erases && r->items[i].status == US_ERASED
+                     ? US_ANSWER_ERASED : us_answer_of(r->items[i].status);
+        rec.id = (us_answer_known(rec.answer) || rec.answer == US_ANSWER_ERASED)
+                 && r->items[i].id != US_STORE_NO_ID
                  ? us_cluster_id(r->items[i].shard, r->items[i].id)
                  : US_STORE_NO_ID;
         rec.text = US_ANSWER_URL;
@@ -296,6 +309,26 @@ call_adds(uint64_t serial, uint32_t key)
 }
 
 
+static void
+plain_erase(request_t *r, const us_store_key_t *name, us_store_item_t *item)
+{
+    uint64_t  lsn;
+    uint8_t   random[16];
+
+    if (r->number == 0) {
+        (void) getrandom(random, sizeof(random), 0);
+        (void) us_store_erasure_begin(cluster.store, US_ERASURE_URLS,
+                                      us_str_of("a reason"), random, self,
+                                      name, &r->number, &lsn);
+        assert_true(r->number > 0);
+    }
+
+    (void) us_store_erase(cluster.store, r->number, item, 1);
+    assert_int_equal(us_store_erasure_done(cluster.store, r->number, &lsn),
+                     US_OK);
+}
+
+
 /* shard 1 does what it is asked, at once; 0: it does not have the map so far */
 
 static int
@@ -332,6 +365,7 @@ plain_run(call_t *c)
         it = &r.items[i];
         it->key = c->keys[i];
         it->shard = 1;
+        it->barred = eraser_bars(it->key);
         item = item_of(it->key, url);
 
         if (c->kind == ADD) {
@@ -339,14 +373,23 @@ plain_run(call_t *c)
                                     c->token ? &name : NULL);
             it->at = us_store_claimed(cluster.store, item.id);
 
+        } else if (c->kind == ERASE) {
+            eraser_tries(&r, it->key);
+            plain_erase(&r, &name, &item);
+
         } else {
             us_store_seen(cluster.store, &item, 1);
+            us_store_refuse(cluster.store, &item, 1);
         }
 
         it->status = item.status;
         it->id = item.id;
         it->again = item.again;
-        reply_item(&r, it);
+        it->gone = item.status == US_SEEN && others[item.id].gone;
+
+        if (c->kind != ERASE) {
+            reply_item(&r, it);
+        }
 
         if (it->status == US_NEW && !it->again) {
             call_added(c, it->key);
@@ -385,8 +428,11 @@ plain_restore(void)
         (unsigned long long) cluster.backed);
     mark(M_RESTORED);
 
+    eraser_lost(0);
+
     for (i = 0; i < IDS; i++) {
         others[i].due = 0;
+        others[i].gone = 0;
 
         if (others[i].key && i >= cluster.backed) {
             urls[others[i].key - 1].id = US_STORE_NO_ID;
@@ -468,7 +514,7 @@ operator_events(void)
 {
     unsigned  i;
 
-    if (cluster.applied == 1 && nrecent > 20 && chance(2)) {
+    if (cluster.applied == 1 && nrecent > 5 && chance(10)) {
         say("the cluster grows");
         cluster.applied = 2;
 
@@ -477,7 +523,7 @@ operator_events(void)
         }
     }
 
-    if (chance(quiet ? 100 : cluster.restores ? 1 : 3)
+    if (chance(quiet ? 100 : cluster.restores ? 1 : 10)
         && us_map_shard(cluster.maps[cluster.applied - 1], 1) >= 0)
     {
         (void) map_apply(cluster.store);
@@ -703,6 +749,16 @@ routed_done(routed_t *q)
             mark(M_ROUTED_DENIED);
             break;
 
+        case US_ANSWER_ERASED:
+            eraser_all(q->keys[i], q->known[i]);
+            mark(M_ROUTED_ERASED);
+            break;
+
+        case US_ANSWER_REFUSED:
+            assert_true(u->erasing);
+            mark(M_ROUTED_REFUSED);
+            break;
+
         default:
 
             /* this alone says that nothing was done */
@@ -771,7 +827,9 @@ routed_begin(routed_t *q)
     unsigned   i;
     request_t  r;
 
-    if (!request_make(&r, chance(400)) || (r.kind != ADD && r.kind != LOOK)) {
+    if (!request_make(&r, chance(400))
+        || (r.kind != ADD && r.kind != LOOK && r.kind != ERASE))
+    {
         return;
     }
 
@@ -780,12 +838,13 @@ routed_begin(routed_t *q)
     q->router = any(ROUTERS);
     q->kind = r.kind;
     q->n = r.n;
-    q->token = r.token;
+    q->token = r.token || r.kind != ERASE ? r.token : ++tokens;
     q->restores = cluster.restores;
 
     assert_int_equal(us_scatter_init(&q->s, cluster.have[q->router],
                                      r.kind == ADD ? US_SCATTER_ADD
-                                                   : US_SCATTER_SEEN), 0);
+                                     : r.kind == ERASE ? US_SCATTER_ERASE
+                                                       : US_SCATTER_SEEN), 0);
 
     for (i = 0; i < q->n; i++) {
         q->keys[i] = r.items[i].key;

@@ -9,7 +9,7 @@
  *                 deposed
  *     routers     of a cluster of two shards, that grows (router_fake.h), in a
  *                 quarter of the seeds
- *     erasers     of URLs and sites (eraser.h), in half of the seeds
+ *     erasers     of URLs and sites (eraser.h), in two thirds of the seeds
  *     replicas    of a node with a directory (follow_fake.h), instead of a log,
  *                 in an eighth of them
  *     clients     have no answer, or lose it, and send it again with the same
@@ -120,6 +120,8 @@ typedef enum {
     M_ROUTED_NEW,
     M_ROUTED_SEEN,
     M_ROUTED_DENIED,
+    M_ROUTED_ERASED,
+    M_ROUTED_REFUSED,
     M_ROUTED_UNSURE,
     M_ROUTED_UNAVAILABLE,
     M_UNANSWERED,
@@ -181,6 +183,8 @@ static const struct {
     { "URLs new by a router", 40 },
     { "URLs seen by a router", 40 },
     { "URLs denied by a router", 40 },
+    { "URLs erased by a router", 40 },
+    { "adds of a router refused as erased", 40 },
     { "URLs that a router is not sure of", 40 },
     { "URLs that no shard answered", 40 },
     { "calls without an answer", 40 },
@@ -1202,6 +1206,11 @@ request_look(worker_t *w, request_t *r, unsigned n)
         it = &r->items[r->done++];
         item = item_of(it->key, url);
         us_store_seen(l->store, &item, 1);
+
+        if (r->routed) {
+            us_store_refuse(l->store, &item, 1);
+        }
+
         lsn = us_store_published(l->store);
         r->lsn = lsn > r->lsn ? lsn : r->lsn;
         it->status = item.status;
@@ -2522,6 +2531,11 @@ check(void)
             }
 
             if (urls[id].id >> US_SHARD_SHIFT) {
+
+                if (urls[id].erasing) {
+                    continue;
+                }
+
                 assert_true(item.status != US_SEEN);
                 us_store_seen(cluster.store, &item, 1);
                 assert_int_equal(item.status, US_SEEN);
