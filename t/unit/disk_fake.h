@@ -14,15 +14,16 @@
  * what takes it back:
  *
  *     of a file         the bytes that a write or a cut replaced.  The last
- *                       changes are taken back, and of the first of these a
- *                       part is there, with zeros or anything up to the next
+ *                       changes are taken back, or some of them; of the first
+ *                       a part is there, with zeros or anything up to the next
  *                       sector
  *     of a directory    names that were made, moved and removed.  The last ones
  *                       are taken back; a sync of either directory keeps a move
  *
- * A file whose sync failed may lose the same at once.  After a loss of power
- * all is there that was answered, in the same epoch.  But a replica has what
- * its directory has, and asks for the rest again.
+ * A file whose sync failed may lose the last ones at once.  After a loss of
+ * power all is there that was answered, in the same epoch.  But a replica has
+ * what its directory has, and asks for the rest again; or for all, as the
+ * header of its last file was not synced and may be damaged.
  *
  * Disks of copies, a replica's and those of a log, may lie: nine of ten syncs
  * report success and keep nothing.  A manifest may be damaged then; somebody
@@ -84,6 +85,7 @@ typedef struct {
     off_t         size;               /* before */
     uint8_t      *old;
     size_t        nold;
+    uint8_t      *new;                /* while a file is torn */
 } disk_op_t;
 
 
@@ -113,7 +115,8 @@ disk_begin(uint64_t seed)
         nodes[i].sick = 0;
         nodes[i].failed = 0;
         nodes[i].boot = 0;
-        nodes[i].spoilt = 0;
+        nodes[i].torn = 0;
+        nodes[i].lied = 0;
         nodes[i].lies = seed % 8 == 7 ? i == 2 && seed / 8 % 2
                                       : (seed / 5 + i / 2) % 2;
     }
@@ -320,15 +323,32 @@ static void
 disk_drop(disk_op_t *op)
 {
     free(op->old);
+    free(op->new);
     disk.nops--;
     memmove(op, op + 1, (&disk.ops[disk.nops] - op) * sizeof(disk_op_t));
 }
 
 
-/* takes a write back; but for its first bytes */
+/* takes a write back, and keeps what it has written */
 
 static void
-disk_unwrite(const disk_op_t *op, size_t keep)
+disk_unwrite(disk_op_t *op)
+{
+    int  fd;
+
+    fd = op->file->fd;
+    op->new = malloc(op->len + 1);
+    assert_non_null(op->new);
+    (void) syscall(SYS_pread64, fd, op->new, op->len, op->at);
+    (void) syscall(SYS_pwrite64, fd, op->old, op->nold, op->at);
+    (void) syscall(SYS_ftruncate, fd, op->size);
+}
+
+
+/* it is there all the same, or its first bytes */
+
+static void
+disk_rewrite(const disk_op_t *op, size_t len)
 {
     int      fd;
     off_t    end;
@@ -336,19 +356,19 @@ disk_unwrite(const disk_op_t *op, size_t keep)
     uint8_t  rest[DISK_SECTOR];
 
     fd = op->file->fd;
+    end = op->at + (off_t) len;
 
-    if (keep < op->nold) {
-        (void) syscall(SYS_pwrite64, fd, op->old + keep, op->nold - keep,
-                       op->at + keep);
+    if (op->len == 0) {
+        (void) syscall(SYS_ftruncate, fd, op->at);
+        return;
     }
 
-    end = op->at + (off_t) keep;
-    (void) syscall(SYS_ftruncate, fd, op->size > end ? op->size : end);
+    (void) syscall(SYS_pwrite64, fd, op->new, len, op->at);
 
     n = DISK_SECTOR - end % DISK_SECTOR;
-    n = n < op->len - keep ? n : op->len - keep;
+    n = n < op->len - len ? n : op->len - len;
 
-    if (keep && n && chance(500)) {
+    if (len && n && chance(500)) {
         (void) memset(rest, 0, sizeof(rest));
 
         for (i = 0; i < n && chance(990); i++) {
@@ -366,10 +386,11 @@ static void
 disk_lost(const disk_op_t *op)
 {
     mark(M_TORN);
+    op->file->node->torn = 1;
 
     if (op->lied) {
         mark(M_LIED);
-        op->file->node->spoilt = 1;
+        op->file->node->lied = 1;
     }
 }
 
@@ -383,30 +404,53 @@ disk_last(unsigned n)
 }
 
 
-/* a file loses what was written last, and was not synced */
+/*
+ * A file loses what was written last, and was not synced; or, out of order, of
+ * what came after some of it as well.
+ */
 
 static void
-disk_tear(const disk_file_t *f)
+disk_tear(const disk_file_t *f, int ordered)
 {
     size_t      i;
-    unsigned    n;
+    unsigned    n, k;
     disk_op_t  *op;
 
-    for (i = 0, n = 0; i < disk.nops; i++) {
-        n += disk.ops[i].kind == DISK_WRITE && disk.ops[i].file == f;
-    }
-
-    n = disk_last(n);
-
-    for (i = disk.nops; n; ) {
-        op = &disk.ops[--i];
+    for (i = disk.nops, n = 0; i--; ) {
+        op = &disk.ops[i];
 
         if (op->kind == DISK_WRITE && op->file == f) {
-            n--;
-            disk_lost(op);
-            disk_unwrite(op, n || op->len == 0 ? 0 : any((unsigned) op->len));
-            disk_drop(op);
+            disk_unwrite(op);
+            n++;
         }
+    }
+
+    n -= disk_last(n);
+
+    for (i = 0, k = 0; i < disk.nops; i++) {
+        op = &disk.ops[i];
+
+        if (op->kind != DISK_WRITE || op->file != f) {
+            continue;
+        }
+
+        if (k < n || (k > n && !ordered && chance(300))) {
+            disk_rewrite(op, op->len);
+            free(op->new);
+            op->new = NULL;
+
+        } else {
+
+            if (k == n && op->len) {
+                disk_rewrite(op, any((unsigned) op->len));
+            }
+
+            disk_lost(op);
+            disk_drop(op);
+            i--;
+        }
+
+        k++;
     }
 }
 
@@ -504,7 +548,7 @@ disk_power(node_t *n)
 
     for (i = 0; i < DISK_FILES; i++) {
         if (disk.files[i].fd && disk.files[i].node == n) {
-            disk_tear(&disk.files[i]);
+            disk_tear(&disk.files[i], chance(500));
         }
     }
 
@@ -719,8 +763,7 @@ fsync(int fd)
     if (disk_fails(1)) {
 
         if (f && chance(500)) {
-            f->node->spoilt = 1;
-            disk_tear(f);
+            disk_tear(f, 1);
             follow_anew(f->node);
         }
 
@@ -896,7 +939,7 @@ disk_empty(node_t *n)
 }
 
 
-/* or of each that is not written, where a disk may have kept a part */
+/* or of each that is not written, after a lie */
 
 static void
 disk_look(void)
@@ -904,9 +947,7 @@ disk_look(void)
     unsigned  i;
 
     for (i = 0; i < NODES; i++) {
-        if (nodes[i].spoilt
-            && us_acquire(&nodes[i].sh.replicate.copier.off))
-        {
+        if (nodes[i].lied && us_acquire(&nodes[i].sh.replicate.copier.off)) {
             disk_empty(&nodes[i]);
         }
     }

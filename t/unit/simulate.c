@@ -340,7 +340,8 @@ struct node_s {
     uint64_t             sick;        /* its disk fails until then, */
     int                  failed;      /* or has failed since it was read */
     int                  lies;        /* its disk does */
-    int                  spoilt;      /* by a lie, or a sync that failed */
+    int                  lied;        /* and what it kept is not there */
+    int                  torn;        /* nor is what was not synced */
     unsigned             boot;        /* of its machine, */
     int                  power;       /* which loses its power now */
     worker_t             workers[WORKERS];
@@ -757,14 +758,15 @@ env_say(void *data, us_say_t level, const char *text)
 
     /* but with a copy of which a disk has kept a part */
 
-    if (strstr(text, "is damaged") || strstr(text, "but no \"manifest\"")) {
-        assert_true(w->node->spoilt
+    if (strstr(text, "is damaged")) {
+        assert_true(w->node->torn
                     && (w->l.conf.follow || w->l.conf.replicate));
     }
 
     if (strstr(text, "\"manifest\" is damaged")
         || strstr(text, "but no \"manifest\""))
     {
+        assert_true(w->node->lied);
         disk_empty(w->node);
     }
 
