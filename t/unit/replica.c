@@ -1332,6 +1332,35 @@ test_held(void **state)
 }
 
 
+/* a worker has wiped when it has done so twice; the second time it fails */
+
+static void
+test_wiped(void **state)
+{
+    proc_t     *p;
+    unsigned    i;
+    uint64_t    gone;
+    primary_t   pr;
+
+    world.conf.erase_within = 8000;
+    primary_erase(&pr, 40, 5);
+    p = copy_start(&pr);
+    comes(p, 1000);
+    gone = us_store_erased_lsn(p->l.store);
+
+    for (i = 0; i < 4; i++) {
+        assert_int_equal(us_life_wipe_due(&p->l), gone);
+        us_life_wiped(&p->l, i == 1 ? 0 : gone);
+        assert_int_equal(us_members_wiped(world.sh), i < 3 ? 0 : gone);
+        assert_int_equal(us_life_wipe_due(&p->l), 0);
+        pass(1000);
+    }
+
+    assert_int_equal(us_life_wipe_due(&p->l), 0);
+    world.conf.erase_within = 0;
+}
+
+
 /*
  * An erasure comes with the journal: the copy has none of it in the end, if the
  * worker or the server is killed at any call meanwhile.  Nothing is said to the
@@ -1871,6 +1900,7 @@ main(int argc, char **argv)
         test(test_copy_start_kills),
         test(test_roles_of_others),
         test(test_held),
+        test(test_wiped),
         test(test_copy_erases),
         test(test_copy_fails),
         test(test_copy_damage),
