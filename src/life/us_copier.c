@@ -28,6 +28,8 @@
 #define US_COPIER_POLL    500          /* ms between two looks at the log */
 #define US_COPIER_AFTER   1000         /* ms after a log that does not answer */
 #define US_COPIER_OFF     2000         /* ms after a disk that refuses */
+#define US_COPIER_SAY     600000       /* ms until that is said again: it may be
+                                          for another reason */
 #define US_COPIER_LOOK    2000         /* ms of a call of the log */
 #define US_COPIER_WAIT    10000        /* ms for an LSN to be confirmed */
 #define US_COPIER_SOON    1000         /* ms after one that was given up */
@@ -55,6 +57,7 @@ typedef struct {
     uint64_t            number;       /* of the copy that all this is of */
     unsigned            begun:1;      /* it has an end */
     unsigned            gone:1;       /* a part of the directory is not there */
+    uint64_t            said;         /* ms: why it is off, again */
 
     /* of a snapshot */
     uint64_t            want;         /* an LSN, and the log's place there */
@@ -345,7 +348,7 @@ us_copier_again(us_copier_t *c)
 }
 
 
-/* the disk refuses: news is said once */
+/* the disk refuses */
 
 static void
 us_copier_fail(us_copier_t *c, us_copier_off_t off, const char *why)
@@ -360,7 +363,8 @@ us_copier_fail(us_copier_t *c, us_copier_off_t off, const char *why)
     us_share_count(&sh->failures, 1);
     l->copier_next = us_job_now(l) + US_COPIER_OFF;
 
-    if (us_acquire(&sh->off) == US_COPIER_ON) {
+    if (us_acquire(&sh->off) == US_COPIER_ON || us_job_now(l) >= c->said) {
+        c->said = us_job_now(l) + US_COPIER_SAY;
         us_job_say(c->f.job, US_SAY_ERROR, "the path is not written, a start "
                    "reads more from the log: %.300s; it is tried again", why);
     }

@@ -1701,6 +1701,8 @@ test_full(void **state)
     assert_int_equal(count(p->said, "the path is not written, a start reads "
                            "more from the log: a write to the copy failed"),
                      1);
+    pass(600000);
+    assert_int_equal(count(p->said, "the path is not written"), 2);
 
     /* a restart meanwhile */
 
