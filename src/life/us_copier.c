@@ -1086,10 +1086,6 @@ us_copier_read(us_follow_t *f, const us_manifest_t *m, us_share_copied_t *end)
     switch (us_copier_end(l, f->store, m, end, &e)) {
 
     case US_SINK_OK:
-
-        /* the log may have lost that of the directory */
-
-        us_store_set_identity(f->store, m->uuid, end->at.epoch);
         return US_COPIER_OK;
 
     case US_SINK_FRESH:

@@ -401,8 +401,10 @@ void us_life_deleting(us_life_t *l);
 void us_life_deleted(us_life_t *l, uint64_t lsn);
 
 /*
- * us_store_erase_site(), which then waits for the sweep, US_BUSY, or not any
- * longer.  *since: of the caller, at first 0; it is on the list since then, ms.
+ * Erases a site (us_store_erase_site()).  US_BUSY: the caller comes again, as
+ * the ring is full, or the sweep has not ended.  US_OK: it has, or was waited
+ * for long enough.  *since is the caller's: 0, then when the site was listed,
+ * ms.
  */
 us_store_status_t us_life_erase_site(us_life_t *l, uint64_t number,
     us_str_t site, uint64_t *since, uint64_t *lsn);

@@ -1051,6 +1051,11 @@ us_replicate_copied(us_replicate_t *r)
                         (unsigned long long) r->copied.row.term,
                         (unsigned long long) r->copied.row.crc);
 
+        /* its epoch may be lost, too; each try gives the store the log's */
+
+        us_store_set_identity(r->f.store, r->manifest.uuid,
+                              r->copied.at.epoch);
+
         /* until the log says so, the directory is the only one that does */
 
         if (us_replicate_mark(r, r->f.store, &r->copied.row) == -1) {

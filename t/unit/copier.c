@@ -2194,6 +2194,10 @@ test_epoch_back(void **state)
             flog_lost("7");
         }
 
+        /* with a directory, that is tried again until it is recorded */
+
+        flog.unsure = i == 2;
+
         if (i == 1) {
             p = proc_start(disk.dirfd, disk.lockfd);
 
@@ -2201,6 +2205,8 @@ test_epoch_back(void **state)
             p = start();
         }
 
+        pass(10000);
+        flog.unsure = 0;
         pass(10000);
         assert_int_equal(count(p->said, "has lost what was confirmed"),
                          i == 0 ? 2 : 1);
@@ -2263,7 +2269,16 @@ test_kept_kills(void **state)
 }
 
 
-/* each call that can fail does so once; no descriptor stays open */
+/*
+ * Each call that can fail does so once; no descriptor stays open.  Of another C
+ * library the fakes see fewer calls.
+ */
+
+#if defined(__GLIBC__)
+#define TRIES  50
+#else
+#define TRIES  30
+#endif
 
 static void
 fails(void (*before)(void), void (*work)(proc_t *p), void (*after)(void))
@@ -2292,7 +2307,7 @@ fails(void (*before)(void), void (*work)(proc_t *p), void (*after)(void))
         after();
     }
 
-    assert_true(fault.tries > 30);
+    assert_true(fault.tries > TRIES);
 }
 
 
