@@ -880,6 +880,11 @@ sub uri_escape
 }
 
 
+# whether servers of this process run in an emulator
+
+sub emulated { return $EMULATED }
+
+
 # How many times as much of a processor's time a server takes as it takes by
 # itself, at most: for tests that bound it.
 
