@@ -720,7 +720,7 @@ us_copier_end(us_life_t *l, us_store_t *store, const us_manifest_t *m,
 
 
 us_copier_rc_t
-us_copier_check(us_follow_t *f, us_share_copied_t *end)
+us_copier_check(us_follow_t *f, const us_manifest_t *m, us_share_copied_t *end)
 {
     us_replog_t      *log;
     us_replog_rc_t    rc;
@@ -741,7 +741,8 @@ us_copier_check(us_follow_t *f, us_share_copied_t *end)
     }
 
     if (rc == US_REPLOG_OK && row.next == end->row.next
-        && row.term == end->row.term && row.crc == end->row.crc)
+        && row.term == end->row.term && row.crc == end->row.crc
+        && m->epoch == end->at.epoch)
     {
         end->row = row;
         us_copier_give(f->life, end);
@@ -787,7 +788,7 @@ us_copier_clear(us_copier_t *c)
 
     if (rc == US_SINK_OK) {
 
-        switch (us_copier_check(&c->f, &end)) {
+        switch (us_copier_check(&c->f, &c->manifest, &end)) {
 
         case US_COPIER_OK:
             us_copier_on(c, US_COPIER_NO_JOURNAL);
@@ -802,7 +803,8 @@ us_copier_clear(us_copier_t *c)
 
         /* a base has replaced it, or it is the only one that has its rows */
 
-        kept = us_follow_goes_on(c, &c->standby.head, &end.row) == 0
+        kept = end.at.epoch > c->manifest.epoch
+               || us_follow_goes_on(c, &c->standby.head, &end.row) == 0
                || c->standby.head.base < end.row.next;
 
     } else {

@@ -20,9 +20,9 @@
  *
  * The manifest has the CRC of the log's bytes below the snapshot's LSN, and its
  * term there.  So a start knows both at the end of what it has read, and
- * compares them with the log's row that ends there.  If they differ, the log is
- * another one, or has another base, or has lost rows: nothing of the directory
- * is used.
+ * compares them with the log's row that ends there, and the epochs.  If they
+ * differ, the log is another one, or has another base, or has lost rows, and
+ * nothing of the directory is used.
  *
  * Before the keeper begins a copy, it compares what lies in the directory in
  * the same way, also if no start has.  It goes on from there if the log has it.
@@ -73,11 +73,13 @@ us_copier_rc_t us_copier_read(us_follow_t *f, const us_manifest_t *m,
     us_share_copied_t *end);
 
 /*
- * Whether the log has it: OK, end->row is the log's row that ends there, and
- * the keeper has the directory; AGAIN, the log does not answer, by log->error;
- * BAD, it has not, and us_copier_drop() is to be called.
+ * Whether the log, which m describes, has it, epoch and rows: OK, end->row is
+ * the log's row that ends there, and the keeper has the directory; AGAIN, the
+ * log does not answer, by log->error; BAD, it has not, and us_copier_drop() is
+ * to be called.
  */
-us_copier_rc_t us_copier_check(us_follow_t *f, us_share_copied_t *end);
+us_copier_rc_t us_copier_check(us_follow_t *f, const us_manifest_t *m,
+    us_share_copied_t *end);
 
 /*
  * The directory is not used, and is the keeper's; the store is emptied.  AGAIN.

@@ -343,6 +343,37 @@ us_replicate_epoch(const us_manifest_t *m)
 
 
 /*
+ * us_standby_env_t: an epoch that the log does not have any more is a loss,
+ * also if this node has read no row of it.  The writer has the process's store.
+ */
+
+static int
+us_replicate_fell(void *data, const us_replog_head_t *head)
+{
+    us_replicate_t *r = data;
+
+    us_manifest_t    m;
+    us_store_conf_t  have;
+    us_disk_error_t  e;
+
+    us_store_conf(r->f.store ? r->f.store : r->f.life->store, &have);
+
+    return us_follow_manifest(head, &m, &e) == 0 && m.epoch < have.epoch;
+}
+
+
+/* us_replog_follows_pt: no row of a lost epoch was replaced by a base */
+
+static int
+us_replicate_goes_on(void *data, const us_replog_head_t *head,
+    const us_replog_row_t *row)
+{
+    return us_replicate_fell(data, head) ? 0
+                                         : us_follow_goes_on(data, head, row);
+}
+
+
+/*
  * This node's settings, with the identity of a log's store, and whether its
  * base was restored, as the settings before have it: 0, or -1.
  *
@@ -509,7 +540,7 @@ static int
 us_replicate_mark(us_replicate_t *r, const us_store_t *store,
     const us_replog_row_t *row)
 {
-    uint64_t               term;
+    uint64_t               term, last;
     us_manifest_t          m;
     us_store_conf_t        have;
     us_replog_head_t       head;
@@ -535,7 +566,7 @@ us_replicate_mark(us_replicate_t *r, const us_store_t *store,
 
         /* it may be damaged, or be another server: it says nothing then */
 
-        if (us_follow_goes_on(r, &head, row) != 0
+        if (us_replicate_goes_on(r, &head, row) != 0
             && (head.last.next > row->next
                 || (head.last.next == row->next
                     && head.last.term == row->term
@@ -544,7 +575,10 @@ us_replicate_mark(us_replicate_t *r, const us_store_t *store,
             return 0;
         }
 
-        lost.lsn = row->next > lost.lsn ? row->next : lost.lsn;
+        /* at least the row that began its epoch followed */
+
+        last = row->next + (m.epoch < have.epoch);
+        lost.lsn = last > lost.lsn ? last : lost.lsn;
         lost.epoch = have.epoch;
         term++;
 
@@ -658,7 +692,7 @@ us_replicate_write_job(us_job_t *job)
         r->appender.log = r->f.log;
         r->appender.place = &l->sh->replicate.place;
         r->appender.ops = &us_data_ops;
-        r->appender.follows = us_follow_goes_on;
+        r->appender.follows = us_replicate_goes_on;
         r->appender.now = us_follow_now;
         r->appender.data = r;
         r->f.log->timeout = US_REPLICATE_CALL;
@@ -1030,7 +1064,7 @@ us_replicate_copied(us_replicate_t *r)
         }
     }
 
-    switch (us_copier_check(&r->f, &r->copied)) {
+    switch (us_copier_check(&r->f, &r->manifest, &r->copied)) {
 
     case US_COPIER_OK:
         r->f.ids = r->copied.at.tail.ids;
@@ -1046,8 +1080,9 @@ us_replicate_copied(us_replicate_t *r)
 
     default:
         (void) snprintf(why, sizeof(why), "the log has no row that ends at "
-                        "LSN %llu, with term %llu and CRC %08llx",
+                        "LSN %llu, with epoch %llu, term %llu and CRC %08llx",
                         (unsigned long long) r->copied.row.next,
+                        (unsigned long long) r->copied.at.epoch,
                         (unsigned long long) r->copied.row.term,
                         (unsigned long long) r->copied.row.crc);
 
@@ -1383,6 +1418,7 @@ us_replicate_job(us_job_t *job)
         sb->env.base = us_replicate_base;
         sb->env.settings = us_replicate_declare;
         sb->env.follows = us_follow_goes_on;
+        sb->env.fell = us_replicate_fell;
         sb->env.now = us_follow_now;
         sb->env.data = r;
         sb->holder = l->conf.replicate->node;

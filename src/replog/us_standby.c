@@ -218,6 +218,10 @@ us_standby_look(us_standby_t *sb)
         return US_STANDBY_OK;
     }
 
+    if (sb->env.fell && sb->env.fell(sb->env.data, &sb->head)) {
+        return us_standby_lost(sb, "its epoch is lower than it was");
+    }
+
     /* once in a session: whether it has the row that was applied last */
 
     rc = sb->log->ops->row(sb->log, sb->at.lsn, us_replog_take_row, &row);

@@ -23,7 +23,8 @@
  * Each session begins with a look whether the last row that was applied is
  * there, and each row is checked to continue it, by its crc.  If not, the log
  * has LOST rows that were confirmed, or this server of it does not have them.
- * Nothing is applied then, and it is tried again.
+ * So it has if its epoch is lower than that of the store: the row that began
+ * the epoch is gone.  Nothing is applied then, and it is tried again.
  *
  * A new base (us_rebase.h) may have removed that row, which the log's first row
  * shows:
@@ -105,6 +106,10 @@ typedef struct {
                                  int led, uint64_t *lease);
 
     us_replog_follows_pt  follows;
+
+    /* whether head has a lower epoch than what was applied; or NULL */
+    int              (*fell)(void *data, const us_replog_head_t *head);
+
     uint64_t         (*now)(void *data);        /* ms, CLOCK_BOOTTIME */
     void              *data;
 } us_standby_env_t;

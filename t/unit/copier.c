@@ -38,6 +38,7 @@ static struct {
     unsigned         shown;           /* 0: all of them */
     int              away;
     int              unsure;          /* commits are not confirmed */
+    unsigned         restarts;        /* after each all sessions are new */
     unsigned         deposes;         /* after so many of them another node
                                          begins a term */
     int              unopened;        /* there is no memory for a session */
@@ -104,7 +105,7 @@ static us_replog_rc_t
 flog_begin(us_replog_t *log)
 {
     fake_call(0);
-    log->session = 1;
+    log->session = 1 + flog.restarts;
     strcpy(log->error, "nobody is there");
 
     return flog.away ? US_REPLOG_AWAY : US_REPLOG_OK;
@@ -2227,6 +2228,140 @@ test_epoch_back(void **state)
 }
 
 
+/*
+ * The same, and all rows that the node has read are there: those of the epoch
+ * were not confirmed so far.
+ */
+
+static void
+test_epoch_unread(void **state)
+{
+    char              was[sizeof(flog.head.settings)];
+    proc_t           *p;
+    unsigned          i, rows;
+    us_store_conf_t   conf;
+
+    for (i = 0; i < 4; i++) {
+        flog_remove();
+        world_clean();
+        p = i < 3 ? make(12) : start();
+        pass(10000);
+        rows = flog.nrows - 1;
+        strcpy(was, flog.head.settings);
+        flog_cut(rows);
+        flog_settings("epoch ", '2');
+        flog_other_stated("b 1");
+        flog.head.acked = flog.rows[rows - 1].row.next;
+        comes(p, US_LIFE_STANDBY, i < 3 ? 8 : 0);
+        pass(10000);
+        assert_int_equal(copier()->lsn, flog.head.acked);
+
+        if (i == 1) {
+            p->stopping = 1;
+            pass(1000);
+            world_clean();
+
+        } else if (i == 2) {
+            node_kill(p);
+        }
+
+        flog_cut(rows);
+        strcpy(flog.head.settings, was);
+        flog.restarts++;
+
+        if (i == 1) {
+            p = proc_start(disk.dirfd, disk.lockfd);
+
+        } else if (i == 2) {
+            p = start();
+        }
+
+        pass(10000);
+        assert_int_equal(count(p->said, "has lost what was confirmed"), 1);
+        assert_int_equal(count(p->said, "what was in the path is kept"),
+                         i != 1);
+        node_kill(p);
+        world_clean();
+        p = start();
+        pass(10000);
+        assert_int_equal(us_replicate_forget(&p->l), 0);
+        comes(p, US_LIFE_READY, i < 3 ? 8 : 0);
+        us_store_conf(p->l.store, &conf);
+        assert_int_equal(conf.epoch, 3);
+        node_kill(p);
+    }
+}
+
+
+/*
+ * The rows that a primary, or a directory, has of a lost epoch are not there,
+ * but a base that reaches further, and terms of such numbers.
+ */
+
+static void
+test_epoch_based(void **state)
+{
+    char              was[sizeof(flog.head.settings)], name[120];
+    proc_t           *p;
+    unsigned          i, n, rows;
+    us_part_t         part;
+    us_replog_row_t   base;
+
+    memset(name, 'x', sizeof(name));
+    name[sizeof(name) - 1] = '\0';
+
+    for (i = 0; i < 2; i++) {
+        flog_remove();
+        world_clean();
+        p = make(12);
+        rows = flog.nrows - 1;
+        strcpy(was, flog.head.settings);
+        flog_cut(rows);
+        pass(10000);
+        assert_int_equal(us_replicate_forget(&p->l), 0);
+        comes(p, US_LIFE_READY, 8);
+        fill(p, 8, 4);
+        level(p);
+
+        if (i == 0) {
+            world_clean();
+
+        } else {
+            node_kill(p);
+        }
+
+        base = flog.rows[flog.nrows - 1].row;
+        flog_cut(rows);
+        strcpy(flog.head.settings, was);
+
+        for (n = 1; n <= base.term; n++) {
+            flog_other_stated(name);
+        }
+
+        assert_true(flog.rows[flog.nrows - 1].row.lsn >= base.next);
+        base = flog.rows[flog.nrows - 1].row;
+        base.lsn = US_REPLOG_BASE;
+        flog_cut(0);
+        flog_put(&base, "", 0);
+        flog.head.base = base.next;
+
+        part = (us_part_t) { .last = 1, .base = 1, .lsn = base.next,
+                             .until = base.next };
+        flog.parts[0].len = US_PART_HEAD;
+        flog.parts[0].p = __real_malloc(US_PART_HEAD);
+        us_part_seal(flog.parts[0].p, US_PART_HEAD, &part);
+        flog.nparts = 1;
+        flog.based = 1;
+
+        p = i == 0 ? p : start();
+        pass(10000);
+        assert_non_null(strstr(flog.head.settings, "lost_epoch 2"));
+        assert_int_equal(count(p->said, "what was in the path is kept"), 1);
+        node_kill(p);
+    }
+}
+
+
 /* kills at each call of a keeper that moves files away */
 
 static void
@@ -2615,6 +2750,8 @@ main(int argc, char **argv)
         test(test_news),
         test(test_unmarked),
         test(test_epoch_back),
+        test(test_epoch_unread),
+        test(test_epoch_based),
         test(test_kept),
         test(test_kept_kills),
         test(test_write_fails),
