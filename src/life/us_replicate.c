@@ -632,9 +632,19 @@ us_replicate_forgotten(us_replicate_t *r, const us_store_t *store)
 
     us_store_conf(store, &have);
 
-    if (us_replicate_look(r, have.uuid, &head, &m) == -1
-        || us_replicate_number(&m, US_REPLICATE_LOST) == 0)
-    {
+    if (us_replicate_look(r, have.uuid, &head, &m) == -1) {
+        return 0;
+    }
+
+    if (us_replicate_number(&m, US_REPLICATE_LOST) == 0) {
+
+        /* it may be done, by a call whose outcome was unknown */
+
+        if (strcmp(head.holder, r->f.life->conf.replicate->node) == 0) {
+            us_release(&sh->settled, 0);
+            us_release(&sh->forget, 0);
+        }
+
         return 0;
     }
 

@@ -38,6 +38,7 @@ static struct {
     unsigned         shown;           /* 0: all of them */
     int              away;
     int              unsure;          /* commits are not confirmed */
+    int              unknown;         /* nor is it known that a term began */
     unsigned         restarts;        /* after each all sessions are new */
     unsigned         deposes;         /* after so many of them another node
                                          begins a term */
@@ -339,7 +340,7 @@ flog_promote(us_replog_t *log, const us_replog_row_t *prev, uint64_t old,
     snprintf(flog.head.settings, sizeof(flog.head.settings), "%s", settings);
     *beat = flog.head.beat;
 
-    return US_REPLOG_OK;
+    return flog.unknown ? US_REPLOG_UNKNOWN : US_REPLOG_OK;
 }
 
 
@@ -2362,6 +2363,22 @@ test_epoch_based(void **state)
 }
 
 
+/* the command is done, though it is not known that its term has begun */
+
+static void
+test_forget_unknown(void **state)
+{
+    proc_t  *p;
+
+    p = make(12);
+    flog_cut(flog.nrows - 1);
+    pass(10000);
+    flog.unknown = 1;
+    assert_int_equal(us_replicate_forget(&p->l), 0);
+    comes(p, US_LIFE_READY, 8);
+}
+
+
 /* kills at each call of a keeper that moves files away */
 
 static void
@@ -2752,6 +2769,7 @@ main(int argc, char **argv)
         test(test_epoch_back),
         test(test_epoch_unread),
         test(test_epoch_based),
+        test(test_forget_unknown),
         test(test_kept),
         test(test_kept_kills),
         test(test_write_fails),
