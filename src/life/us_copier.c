@@ -42,7 +42,8 @@
 typedef enum {
     US_COPIER_ON = 0,
     US_COPIER_NO_JOURNAL,
-    US_COPIER_NO_SNAPSHOT
+    US_COPIER_NO_SNAPSHOT,
+    US_COPIER_MISSING             /* from the log, which does not say so */
 } us_copier_off_t;
 
 
@@ -57,6 +58,7 @@ typedef struct {
     uint64_t            number;       /* of the copy that all this is of */
     unsigned            begun:1;      /* it has an end */
     unsigned            gone:1;       /* a part of the directory is not there */
+    unsigned            asked:1;      /* what lies there was MISSING */
     uint64_t            said;         /* ms: why it is off, again */
 
     /* of a snapshot */
@@ -773,6 +775,7 @@ us_copier_clear(us_copier_t *c)
     us_manifest_t       m;
     us_disk_error_t     e;
     us_share_copied_t   end;
+    us_share_copier_t  *sh;
 
     l = c->f.life;
     rc = us_copier_end(l, NULL, &c->manifest, &end, &e);
@@ -806,6 +809,14 @@ us_copier_clear(us_copier_t *c)
         kept = end.at.epoch > c->manifest.epoch
                || us_follow_goes_on(c, &c->standby.head, &end.row) == 0
                || c->standby.head.base < end.row.next;
+
+        if (kept && !c->asked) {
+            c->asked = 1;
+            sh = &l->sh->replicate.copier;
+            sh->end[(us_relaxed(&sh->end_at) + 1) % 2] = end;
+            us_release(&sh->off, US_COPIER_MISSING);
+            return -1;
+        }
 
     } else {
         kept = rc == US_SINK_USELESS
@@ -900,6 +911,7 @@ us_copier_begin(us_copier_t *c)
     c->standby.begun = 1;
     c->standby.looked = 0;
     c->begun = 1;
+    c->asked = 0;
     us_copier_publish(c, &row);
     us_copier_on(c, US_COPIER_NO_JOURNAL);
 
@@ -991,7 +1003,7 @@ us_copier(us_life_t *l)
 
     if (l->conf.path == NULL
         || !us_follow_due(l, &l->copier, 1 << US_ROLE_KEEPER)
-        || !us_copier_works(us_share_state(l->sh))
+        || !us_copier_works(us_share_state(l->sh)) || us_copier_missing(l)
 
         /* a snapshot does not have that its map was restored */
 
@@ -1032,6 +1044,25 @@ us_copier_inside(const us_life_t *l)
     job = &l->jobs[US_ROLE_KEEPER];
 
     return job->active && job->run == us_copier_snapshot_job;
+}
+
+
+const us_share_copied_t *
+us_copier_missing(const us_life_t *l)
+{
+    const us_share_copier_t  *sh;
+
+    sh = &l->sh->replicate.copier;
+
+    return us_acquire(&sh->off) == US_COPIER_MISSING
+           ? &sh->end[(us_relaxed(&sh->end_at) + 1) % 2] : NULL;
+}
+
+
+void
+us_copier_reported(us_life_t *l)
+{
+    us_release(&l->sh->replicate.copier.off, US_COPIER_NO_JOURNAL);
 }
 
 

@@ -27,8 +27,8 @@
  * Before the keeper begins a copy, it compares what lies in the directory in
  * the same way, also if no start has.  It goes on from there if the log has it.
  * If a base has replaced it, it is removed.  Else its files are moved to
- * DIR/lost-LSN, as nobody else may have what they have: LSN is that of the
- * snapshot.
+ * DIR/lost-LSN, as nobody else may have what they have, when the log says that
+ * it has lost that: LSN is that of the snapshot.
  *
  * Invariants:
  *
@@ -80,6 +80,14 @@ us_copier_rc_t us_copier_read(us_follow_t *f, const us_manifest_t *m,
  */
 us_copier_rc_t us_copier_check(us_follow_t *f, const us_manifest_t *m,
     us_share_copied_t *end);
+
+/*
+ * What the keeper has found in the directory, and not in the log, and waits
+ * with; or NULL.  Who has the log's next term then reports it there, or finds
+ * that nothing was lost, and calls us_copier_reported().
+ */
+const us_share_copied_t *us_copier_missing(const us_life_t *l);
+void us_copier_reported(us_life_t *l);
 
 /*
  * The directory is not used, and is the keeper's; the store is emptied.  AGAIN.

@@ -531,42 +531,40 @@ us_replicate_begin_term(us_replicate_t *r, const us_replog_head_t *head,
 
 
 /*
- * The log does not have this row, which was confirmed: that is to be in its
- * settings, see us_replicate.h.  0: it is, or the log has lost nothing; 1: the
- * rows were given up since, and all is to be read anew; -1: not known.
+ * The log does not have this row of a store, which was confirmed: that is to be
+ * in its settings, see us_replicate.h.  0: it is, since *term; or *term is 0:
+ * the log has lost nothing; 1: the rows were given up since, and all is to be
+ * read anew; -1: not known.
  */
 
 static int
-us_replicate_mark(us_replicate_t *r, const us_store_t *store,
-    const us_replog_row_t *row)
+us_replicate_report(us_replicate_t *r, const us_store_conf_t *have,
+    const us_replog_row_t *row, uint64_t *term)
 {
-    uint64_t               term, last;
-    us_manifest_t          m;
-    us_store_conf_t        have;
-    us_replog_head_t       head;
-    us_replicate_loss_t    lost;
-    us_share_replicate_t  *sh;
+    uint64_t             last;
+    us_manifest_t        m;
+    us_replog_head_t     head;
+    us_replicate_loss_t  lost;
 
-    sh = &r->f.life->sh->replicate;
-    us_store_conf(store, &have);
+    *term = 0;
 
-    if (us_replicate_look(r, have.uuid, &head, &m) == -1) {
+    if (us_replicate_look(r, have->uuid, &head, &m) == -1) {
         return -1;
     }
 
-    if (m.epoch > have.epoch) {
+    if (m.epoch > have->epoch) {
         return 1;
     }
 
-    term = head.term;
     lost.lsn = us_replicate_number(&m, US_REPLICATE_LOST);
     lost.epoch = us_replicate_epoch(&m);
 
-    if (lost.lsn == 0 || have.epoch > lost.epoch) {
+    if (lost.lsn == 0 || have->epoch > lost.epoch) {
 
         /* it may be damaged, or be another server: it says nothing then */
 
-        if (us_replicate_goes_on(r, &head, row) != 0
+        if (m.epoch == have->epoch
+            && us_follow_goes_on(r, &head, row) != 0
             && (head.last.next > row->next
                 || (head.last.next == row->next
                     && head.last.term == row->term
@@ -577,10 +575,9 @@ us_replicate_mark(us_replicate_t *r, const us_store_t *store,
 
         /* at least the row that began its epoch followed */
 
-        last = row->next + (m.epoch < have.epoch);
+        last = row->next + (m.epoch < have->epoch);
         lost.lsn = last > lost.lsn ? last : lost.lsn;
-        lost.epoch = have.epoch;
-        term++;
+        lost.epoch = have->epoch;
 
         if (us_replicate_begin_term(r, &head, &m, "", m.epoch, &lost)
             != US_REPLOG_OK)
@@ -594,12 +591,36 @@ us_replicate_mark(us_replicate_t *r, const us_store_t *store,
                    "has first", r->f.life->conf.replicate->shard,
                    (unsigned long long) head.last.next,
                    (unsigned long long) lost.lsn);
+        head.term++;
     }
+
+    *term = head.term;
+    us_release(&r->f.life->sh->replicate.lost, lost.lsn);
+
+    return 0;
+}
+
+
+/* the same, of the last row of this store */
+
+static int
+us_replicate_mark(us_replicate_t *r, const us_store_t *store,
+    const us_replog_row_t *row)
+{
+    int                    rc;
+    uint64_t               term;
+    us_store_conf_t        have;
+    us_share_replicate_t  *sh;
+
+    sh = &r->f.life->sh->replicate;
+    us_store_conf(store, &have);
+    rc = us_replicate_report(r, &have, row, &term);
 
     /* nobody changes anything: what is found here is there */
 
-    us_release(&sh->lost, lost.lsn);
-    us_release(&sh->seen, us_clock_boottime());
+    if (term) {
+        us_release(&sh->seen, us_clock_boottime());
+    }
 
     if (term > row->term + 1 && us_acquire(&sh->astray) == 0) {
         us_release(&sh->astray, 1);
@@ -609,7 +630,29 @@ us_replicate_mark(us_replicate_t *r, const us_store_t *store,
                    "nothing any more");
     }
 
-    return 0;
+    return rc;
+}
+
+
+/* the same, of what only the directory has */
+
+static void
+us_replicate_missing(us_replicate_t *r)
+{
+    uint64_t                  term;
+    us_store_conf_t           have;
+    const us_share_copied_t  *end;
+
+    end = us_copier_missing(r->f.life);
+
+    if (end) {
+        memcpy(have.uuid, end->at.uuid, sizeof(have.uuid));
+        have.epoch = end->at.epoch;
+
+        if (us_replicate_report(r, &have, &end->row, &term) != -1) {
+            us_copier_reported(r->f.life);
+        }
+    }
 }
 
 
@@ -744,6 +787,7 @@ us_replicate_write_job(us_job_t *job)
             us_release(&l->follow_past, gone);
         }
 
+        us_replicate_missing(r);
         break;
 
     case US_APPENDER_WAITS:
@@ -1354,6 +1398,7 @@ us_replicate_read(us_replicate_t *r)
             return;
         }
 
+        us_replicate_missing(r);
         l->follow_next = us_job_now(l) + US_REPLICATE_POLL;
         break;
 

@@ -2363,6 +2363,39 @@ test_epoch_based(void **state)
 }
 
 
+/*
+ * A start cannot read the directory, and loads the log, which has lost the last
+ * row: the keeper finds that, and moves nothing before the log says so.
+ */
+
+static void
+test_kept_late(void **state)
+{
+    proc_t  *p;
+
+    p = make(12);
+    node_kill(p);
+    flog_cut(flog.nrows - 1);
+    p = start();
+    world.open_errno = EMFILE;
+    comes(p, US_LIFE_READY, 8);
+    flog.unsure = 1;
+    world.open_errno = 0;
+    pass(10000);
+    assert_int_equal(files("lost-"), 0);
+    flog.unsure = 0;
+    pass(10000);
+    assert_int_equal(count(p->said, "has lost what was confirmed"), 1);
+    assert_int_equal(count(p->said, "what was in the path is kept"), 1);
+    assert_int_equal(us_acquire(&world.sh->replicate.lost) > 0, 1);
+    assert_int_equal(right(p, US_LIFE_STANDBY, 8), 1);
+    assert_int_equal(us_replicate_forget(&p->l), 0);
+    comes(p, US_LIFE_READY, 8);
+    fill(p, 8, 4);
+    level(p);
+}
+
+
 /* the command is done, though it is not known that its term has begun */
 
 static void
@@ -2769,6 +2802,7 @@ main(int argc, char **argv)
         test(test_epoch_back),
         test(test_epoch_unread),
         test(test_epoch_based),
+        test(test_kept_late),
         test(test_forget_unknown),
         test(test_kept),
         test(test_kept_kills),
