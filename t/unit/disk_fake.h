@@ -543,7 +543,13 @@ disk_power(node_t *n)
     say("%s loses its power", n->name);
     mark(M_POWER);
     n->boot++;
-    n->failed = 0;
+
+    /* a start that had not ended may have begun an epoch */
+
+    if (us_share_state(&n->sh) > US_LIFE_LOADING) {
+        n->failed = 0;
+    }
+
     follow_anew(n);
 
     for (i = 0; i < DISK_FILES; i++) {
