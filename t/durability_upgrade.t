@@ -172,7 +172,8 @@ is($two->post('/add', "http://example.com/\n")->{status}, 503, 'adds nothing');
 # neither a list nor a mark: what is not in them is denied
 
 is($two->get($_)->{status}, 503, "no list: $_")
-    for qw(/urls /urls?mark=visited /urls?mark=!visited /urls?deleted=1);
+    for qw(/urls /urls?mark=visited /urls?mark=!visited /urls?deleted=1 /set
+    /set/visited);
 is($two->post('/mark/visited', "0\n")->{status}, 503, 'marks nothing');
 
 # it does not know how many ids there are

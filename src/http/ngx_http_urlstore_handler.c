@@ -81,7 +81,7 @@ const ngx_http_urlstore_endpoint_t
     { ngx_string("openapi.yaml"), GET, 0, 0, ALWAYS, "" },
 
     { ngx_string("set"), GET, GET|NGX_HTTP_PUT|NGX_HTTP_POST|NGX_HTTP_DELETE,
-      NGX_HTTP_PUT|NGX_HTTP_POST|NGX_HTTP_DELETE, OF_SET,
+      NGX_HTTP_PUT|NGX_HTTP_POST|NGX_HTTP_DELETE, LISTS|OF_SET,
       "url id base brief summary remove" },
 
     { ngx_string("erase"), GET|NGX_HTTP_POST, GET|NGX_HTTP_DELETE,
