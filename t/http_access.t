@@ -348,12 +348,13 @@ is("$r->{status} " . $r->json->{detail},
 
 # a flag is 1; 0 and nothing are as without it
 
-my %flags = ('/in/add' => [ qw(brief summary sites times same) ],
-    '/in/seen' => [ qw(brief summary sites times same) ],
+my %flags = ('/in/add' => [ qw(brief summary sites times same stored) ],
+    '/in/seen' => [ qw(brief summary sites times same stored) ],
     '/in/url' => [ 'times' ],
     '/in/url/0' => [ qw(redirect times) ],
     '/in/urls' => [ qw(new_sites deleted times summary) ],
     '/in/mark/m' => [ qw(brief summary clear) ],
+    '/in/set/m' => [ qw(brief summary remove) ],
     '/in/claim' => [ qw(brief summary clear) ],
     '/in/normalize' => [ 'explain' ], '/in/health' => [ 'write' ]);
 

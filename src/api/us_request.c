@@ -18,8 +18,9 @@ static const us_str_t  us_args_flags[] = {
     us_string("brief"), us_string("check"), us_string("clear"),
     us_string("deleted"), us_string("erase"), us_string("explain"),
     us_string("keeps"), us_string("new_sites"), us_string("redirect"),
-    us_string("same"), us_string("sites"), us_string("summary"),
-    us_string("times"), us_string("write")
+    us_string("remove"), us_string("same"), us_string("sites"),
+    us_string("stored"), us_string("summary"), us_string("times"),
+    us_string("write")
 };
 
 
