@@ -312,7 +312,10 @@ ngx_http_urlstore_init_main_conf(ngx_conf_t *cf, void *conf)
         }
 
         zp[i]->conf.keys = umcf->keys_size;
-        zp[i]->keys_keep = umcf->keys_size ? umcf->keys_keep / 1000 : 0;
+
+        /* times are in whole seconds: the first of them may end at once */
+
+        zp[i]->keys_keep = umcf->keys_size ? umcf->keys_keep / 1000 + 1 : 0;
     }
 
     return NGX_CONF_OK;

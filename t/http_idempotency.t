@@ -345,6 +345,21 @@ sleep $start + 3.1 - time if time < $start + 3.1;
 is(words($s->post('/add', "http://t.example/\n", key('time'))), 'seen',
     'later it is not known');
 
+# a second of the clock that ends meanwhile is not one of these
+
+$s->reload($small =~ s/keep=2s/keep=1s/r);
+
+for (1 .. 5) {
+    sleep 1.8 - (time - int time);
+    $start = time;
+    $s->post('/add', "http://t.example/s$_\n", key("second$_"));
+    sleep 0.3;
+    $r = $s->post('/add', "http://t.example/s$_\n", key("second$_"));
+    last if time - $start < 0.9;
+}
+
+is(words($r), 'new', 'within a second');
+
 # a longer time: for so long, what was forgotten earlier may come again
 
 ok($s->reload($small =~ s/keep=2s/keep=4s/r), 'four seconds');
