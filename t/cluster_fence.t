@@ -99,6 +99,20 @@ again($a, $b);
 
 is($a->get('/seen?url=http://base.test/0&times=1')->{status}, 200,
     'times at a standby') if both($b, $a) || both($a, $b);
+
+# clients that have begun before, and end after it
+
+my %slow = map { $_ => $_->client } $a, $b;
+
+for my $t ($a, $b) {
+    my $before = $t->stats->{body_bytes};
+
+    $slow{$t}->begin(POST => '/seen?older=1h', @text);
+    $slow{$t}->piece("http://base.test/0\n");
+    ok(wait_until(10, sub { $t->stats->{body_bytes} > $before }),
+        'a part of a body has come');
+}
+
 $pg->pause;
 
 for my $t ($a, $b) {
@@ -106,6 +120,8 @@ for my $t ($a, $b) {
         ->{status} == 503 }), 'without the log, no times');
     is($t->get('/seen?url=http://base.test/0&older=1h')->{status}, 503,
         '  and nothing is due');
+    $slow{$t}->piece("http://base.test/1\n");
+    is($slow{$t}->end->{status}, 503, '  to a request from before, either');
     is($t->get('/seen?url=http://base.test/0')->{status}, 200,
         '  but what is known is answered');
 }

@@ -142,6 +142,7 @@ ngx_http_urlstore_claims(ngx_http_urlstore_ctx_t *ctx, const char *what,
     *most = US_STORE_OLDER_MAX * *least;
 
     if (*least) {
+        ctx->recent = !ctx->writes;
         return NGX_DECLINED;
     }
 

@@ -230,6 +230,7 @@ struct ngx_http_urlstore_ctx_s {
     unsigned                        absent:1;     /* the same, or deleted */
     unsigned                        tops:1;       /* top is kept */
     unsigned                        has_body:1;   /* of its own */
+    unsigned                        recent:1;     /* it reads claims */
     uint64_t                        top;          /* its ids are below */
     us_life_view_t                  view;         /* of the data, at first */
     ngx_uint_t                      processed;    /* items, so far */
@@ -310,12 +311,16 @@ ngx_http_urlstore_id_parse(const ngx_http_urlstore_zone_t *zone,
 }
 
 
-/* whether the data have changed since the request began to be answered */
+/*
+ * Whether the data have changed since the request began to be answered, or the
+ * claims that it reads may have.
+ */
 
 static inline ngx_uint_t
 ngx_http_urlstore_overtaken(ngx_http_urlstore_ctx_t *ctx)
 {
-    return us_life_overtaken(&ctx->zone->life, &ctx->view, ctx->negative);
+    return us_life_overtaken(&ctx->zone->life, &ctx->view, ctx->negative)
+           || (ctx->recent && !us_life_recent(&ctx->zone->life));
 }
 
 
