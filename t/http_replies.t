@@ -163,6 +163,8 @@ ok($want{'ids (large)'} eq
 
 check('small socket buffers', sub { slowly($t->port(1), '', '1.1', @_) });
 check('HTTP/1.0', sub { slowly($t->port(1), '', '1.0', @_) }, qr/large/);
+check('half-closed', sub { slowly($t->port(1), '', 'half', @_) },
+    qr/^(?:add|mark)\b/);
 check('gzip', sub { slowly($t->port(1), '/gzip', '1.1', @_,
     'Accept-Encoding' => 'gzip') });
 
@@ -504,17 +506,23 @@ sub ask
 
 
 # Asks, then reads what comes in small portions, with a rest at first and now
-# and then.  Over HTTP/1.1 a second answer must follow in its place.
+# and then.  Over HTTP/1.1 a second answer must follow in its place.  "half" is
+# HTTP/1.0 by a client that has no more to say.
 
 sub slowly
 {
     my ($port, $prefix, $version, @request) = @_;
+
+    my $half = $version eq 'half';
+
+    $version = '1.0' if $half;
 
     my $s = ask($port, $prefix, $version, @request);
     my ($all, $n) = ('', 0);
     my $next = "GET /url/3 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
 
     syswrite $s, $next if $version ne '1.0';
+    shutdown $s, 1 if $half;
     sleep 0.02;
 
     for ( ;; ) {

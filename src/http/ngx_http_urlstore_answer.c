@@ -479,7 +479,7 @@ ngx_http_urlstore_answer_reply(ngx_http_urlstore_batch_t *batch)
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    return ngx_http_urlstore_reply_when(ctx, ngx_http_urlstore_send);
+    return ngx_http_urlstore_stream_whole(ctx);
 }
 
 

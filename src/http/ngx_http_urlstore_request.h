@@ -699,6 +699,9 @@ ngx_http_urlstore_finalize(ngx_http_request_t *r, ngx_int_t rc)
 ngx_int_t ngx_http_urlstore_stream(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_produce_pt produce);
 
+/* the same of what is in ctx->out, with its length */
+ngx_int_t ngx_http_urlstore_stream_whole(ngx_http_urlstore_ctx_t *ctx);
+
 /* ngx_http_urlstore_wait.c; also for zones without path= */
 
 /*

@@ -52,6 +52,8 @@
  *   - NGX_AGAIN of an output filter means "buffered", also for the last slice.
  *     It is NGX_OK here: whether a reply is done is in ctx->produced alone, and
  *     then the request is finalized once, and nginx writes what is buffered.
+ *     Not so of a write: nginx would end the request of a client that has
+ *     closed its half of the connection, so it waits for the client here.
  */
 
 
@@ -534,10 +536,23 @@ ngx_http_urlstore_stream_writer(ngx_http_request_t *r)
             ngx_del_timer(wev);
         }
 
-        rc = ngx_http_urlstore_stream_turn(ctx);
+        rc = ctx->produced ? NGX_OK : ngx_http_urlstore_stream_turn(ctx);
     }
 
     ngx_http_urlstore_finalize(r, rc);
+}
+
+
+/*
+ * A write is done: a client that has closed its half of the connection waits
+ * for the reply.  A stream of HTTP/2 has no such half.
+ */
+
+static ngx_uint_t
+ngx_http_urlstore_stream_half(ngx_http_urlstore_ctx_t *ctx)
+{
+    return ctx->writes && ctx->r == ctx->r->main
+           && ctx->r->http_version < NGX_HTTP_VERSION_20;
 }
 
 
@@ -565,7 +580,9 @@ ngx_http_urlstore_stream_wait(ngx_http_urlstore_ctx_t *ctx)
      */
 
     if (r->read_event_handler != ngx_http_discarded_request_body_handler) {
-        r->read_event_handler = ngx_http_test_reading;
+        r->read_event_handler = ngx_http_urlstore_stream_half(ctx)
+                                ? ngx_http_block_reading
+                                : ngx_http_test_reading;
     }
 
     r->write_event_handler = ngx_http_urlstore_stream_writer;
@@ -625,7 +642,11 @@ ngx_http_urlstore_stream_slice(ngx_http_urlstore_ctx_t *ctx)
 
     rc = ngx_http_urlstore_reply_output(ctx, ctx->produced);
 
-    if (rc == NGX_ERROR || ctx->produced) {
+    if (rc == NGX_ERROR
+        || (ctx->produced
+            && (!ngx_http_urlstore_stream_half(ctx)
+                || ngx_http_urlstore_out_sent(&ctx->out))))
+    {
         return rc;
     }
 
@@ -662,6 +683,15 @@ ngx_http_urlstore_stream_turn(ngx_http_urlstore_ctx_t *ctx)
 
     ctx->produced = (rc == NGX_OK);
     ctx->idle = (rc == NGX_DECLINED);
+
+    return ngx_http_urlstore_reply_when(ctx, ngx_http_urlstore_stream_slice);
+}
+
+
+ngx_int_t
+ngx_http_urlstore_stream_whole(ngx_http_urlstore_ctx_t *ctx)
+{
+    ctx->produced = 1;
 
     return ngx_http_urlstore_reply_when(ctx, ngx_http_urlstore_stream_slice);
 }
