@@ -53,7 +53,7 @@ define fuzz
 	@[ ! -e fuzz/seeds/$(1).txt ] \
 	    || perl fuzz/unpack.pl fuzz/seeds/$(1).txt $(B)/fuzz/seeds/$(1)
 	@echo "$(1): $(FUZZ_SHARE) seconds"
-	@nice -n 19 $(B)/fuzz/bin/$(1) -timeout=5 -rss_limit_mb=2048 \
+	@nice -n 19 $(B)/fuzz/bin/$(1) -timeout=30 -rss_limit_mb=2048 \
 	    -max_total_time=$(FUZZ_SHARE) \
 	    -max_len=$(or $(FUZZ_MAX_$(1)),1024) \
 	    -print_final_stats=1 -artifact_prefix=$(B)/fuzz/$(1)- \
