@@ -326,12 +326,22 @@ coverage: test-programs   ## lines and branches that the tests run, by room, in 
 	$(if $(filter none,$(T)),,@exit $$(cat $(B)/coverage/rc))
 
 # --- t/ in another nginx ------------------------------------------------
+#
+# Not in valgrind: store_hostile bounds its times, and maps a terabyte.
+
+VALGRIND := valgrind -q --error-exitcode=99 --exit-on-first-error=yes \
+            --leak-check=no
 
 test-asan: test-programs asan             ## t/ in an nginx with ASan and UBSan
 	@US_ASAN=1 $(PROVE) $(or $(T),t)
 
-test-valgrind: test-programs $(B)/.deps-valgrind  ## t/ with nginx under valgrind
-	@US_VALGRIND=1 $(PROVE) $(or $(T),t)
+test-valgrind: test-programs $(B)/.deps-valgrind  ## the unit tests, and T= with nginx, under valgrind
+	@mkdir -p $(B)/valgrind
+	@touch $(addprefix $(B)/valgrind/.deps-,build pg test)
+	+@$(MAKE) --no-print-directory -k B=$(B)/valgrind DEPS= \
+	    ASAN='-O1 -g -fPIC' UNIT_SECONDS=7200 RUN='$(VALGRIND)' \
+	    UNIT_ALL='$(filter-out store_hostile,$(UNIT_ALL))' test-unit
+	$(if $(T),@US_VALGRIND=1 $(PROVE) $(T))
 
 # Other builds than the one of `make`: inside of nginx (--add-module), in the
 # nginx of the next Debian, by clang, and in each source of nginx, or of a server

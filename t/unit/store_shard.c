@@ -98,7 +98,7 @@ adopt(zone_t *z, us_map_t *m)
     uint64_t  lsn;
 
     assert_int_equal(us_store_adopt(z->store, m,
-                                    us_store_map(z->store)->number, &lsn),
+                                    us_store_map_number(z->store), &lsn),
                      US_OK);
     assert_int_equal(lsn, us_store_published(z->store));
     assert_int_equal(us_store_map(z->store)->lsn, lsn);
@@ -829,6 +829,37 @@ fenced(void **state)
 }
 
 
+/* a backup's map is none until it is posted again, and is not taken back */
+
+static void
+restored(void **state)
+{
+    zone_t    *z;
+    us_map_t  *m;
+
+    z = shard_create(0);
+    m = map(1, "[[\"0-4095\",0]]");
+    adopt(z, m);
+    assert_int_equal(add(z->store, url_in(0, 1)).status, US_NEW);
+
+    us_store_map_restored(z->store);
+    assert_int_equal(us_store_map_stale(z->store), 1);
+    assert_int_equal(add(z->store, url_in(0, 2)).status, US_MOVED);
+    assert_int_equal(lookup(z->store, url_in(0, 1)).status, US_MOVED);
+
+    adopt(z, m);
+    assert_int_equal(us_store_map_stale(z->store), 0);
+    assert_int_equal(add(z->store, url_in(0, 1)).status, US_SEEN);
+
+    us_store_map_restored(z->store);
+    assert_int_equal(us_store_map_stale(z->store), 0);
+    assert_int_equal(add(z->store, url_in(0, 2)).status, US_NEW);
+
+    us_map_free(m);
+    zone_destroy(z);
+}
+
+
 /* settings: which directory can become which shard */
 
 static void
@@ -861,6 +892,7 @@ main(void)
         cmocka_unit_test(replayed),
         cmocka_unit_test(rooms),
         cmocka_unit_test(fenced),
+        cmocka_unit_test(restored),
         cmocka_unit_test(become),
     };
 
