@@ -327,7 +327,8 @@ coverage: test-programs   ## lines and branches that the tests run, by room, in 
 
 # --- t/ in another nginx ------------------------------------------------
 #
-# Not in valgrind: store_hostile bounds its times, and maps a terabyte.
+# Not under valgrind: tests that map more memory than it can.  store_hostile also
+# bounds its times.
 
 VALGRIND := valgrind -q --error-exitcode=99 --exit-on-first-error=yes \
             --leak-check=no
@@ -340,7 +341,8 @@ test-valgrind: test-programs $(B)/.deps-valgrind  ## the unit tests, and T= with
 	@touch $(addprefix $(B)/valgrind/.deps-,build pg test)
 	+@$(MAKE) --no-print-directory -k B=$(B)/valgrind DEPS= \
 	    ASAN='-O1 -g -fPIC' UNIT_SECONDS=7200 RUN='$(VALGRIND)' \
-	    UNIT_ALL='$(filter-out store_hostile,$(UNIT_ALL))' test-unit
+	    UNIT_ALL='$(filter-out codec_record store_hostile store_log,$(UNIT_ALL))' \
+	    test-unit
 	$(if $(T),@US_VALGRIND=1 $(PROVE) $(T))
 
 # Other builds than the one of `make`: inside of nginx (--add-module), in the

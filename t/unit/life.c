@@ -1200,7 +1200,7 @@ static void
 gone(const char *how)
 {
     int       fd;
-    char      path[200], aside[200];
+    char      path[200] = "", aside[200];
     proc_t   *p, *q;
     uint64_t  lsn;
 
