@@ -327,11 +327,11 @@ coverage: test-programs   ## lines and branches that the tests run, by room, in 
 
 # --- t/ in another nginx ------------------------------------------------
 #
-# Not under valgrind: tests that map more memory than it can.  store_hostile also
-# bounds its times.
+# Not under valgrind: tests that map more memory than it can, or bound times.
 
 VALGRIND := valgrind -q --error-exitcode=99 --exit-on-first-error=yes \
-            --leak-check=no
+            --leak-check=no --suppressions=t/data/valgrind.supp
+NO_VALGRIND := codec_record store_hostile store_log url_rules
 
 test-asan: test-programs asan             ## t/ in an nginx with ASan and UBSan
 	@US_ASAN=1 $(PROVE) $(or $(T),t)
@@ -341,8 +341,7 @@ test-valgrind: test-programs $(B)/.deps-valgrind  ## the unit tests, and T= with
 	@touch $(addprefix $(B)/valgrind/.deps-,build pg test)
 	+@$(MAKE) --no-print-directory -k B=$(B)/valgrind DEPS= \
 	    ASAN='-O1 -g -fPIC' UNIT_SECONDS=7200 RUN='$(VALGRIND)' \
-	    UNIT_ALL='$(filter-out codec_record store_hostile store_log,$(UNIT_ALL))' \
-	    test-unit
+	    UNIT_ALL='$(filter-out $(NO_VALGRIND),$(UNIT_ALL))' test-unit
 	$(if $(T),@US_VALGRIND=1 $(PROVE) $(T))
 
 # Other builds than the one of `make`: inside of nginx (--add-module), in the
