@@ -41,6 +41,7 @@ server {
 
     location /gzip/ {
         gzip on;
+        gzip_http_version 1.0;
         gzip_min_length 1;
         gzip_types text/plain application/json application/x-ndjson
                    application/yaml application/problem+json;
@@ -167,6 +168,8 @@ check('half-closed', sub { slowly($t->port(1), '', 'half', @_) },
     qr/^(?:add|mark)\b/);
 check('gzip', sub { slowly($t->port(1), '/gzip', '1.1', @_,
     'Accept-Encoding' => 'gzip') });
+check('half-closed, gzip', sub { slowly($t->port(1), '/gzip', 'half', @_,
+    'Accept-Encoding' => 'gzip') }, qr/^(?:add|mark)\b/);
 
 # --- limit_rate: 400 KB a second, and one in advance
 

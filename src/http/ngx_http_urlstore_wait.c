@@ -488,6 +488,40 @@ static ngx_int_t ngx_http_urlstore_stream_turn(ngx_http_urlstore_ctx_t *ctx);
 static ngx_int_t ngx_http_urlstore_stream_wait(ngx_http_urlstore_ctx_t *ctx);
 
 
+/*
+ * A write is done: a client that has closed its half of the connection waits
+ * for the reply.  A stream of HTTP/2 has no such half.
+ */
+
+static ngx_uint_t
+ngx_http_urlstore_stream_half(ngx_http_urlstore_ctx_t *ctx)
+{
+    return ctx->writes && ctx->r == ctx->r->main
+           && ctx->r->http_version < NGX_HTTP_VERSION_20;
+}
+
+
+/*
+ * Whether nothing of this reply is left to wait for: our pieces, or after the
+ * last of them what nginx has buffered for a half-closed client, as gzip's.
+ */
+
+static ngx_uint_t
+ngx_http_urlstore_stream_sent(ngx_http_urlstore_ctx_t *ctx)
+{
+    ngx_http_request_t *r;
+
+    r = ctx->r;
+
+    if (!ctx->produced) {
+        return ngx_http_urlstore_out_sent(&ctx->out);
+    }
+
+    return !ngx_http_urlstore_stream_half(ctx)
+           || !(r->buffered || r->connection->buffered);
+}
+
+
 static void
 ngx_http_urlstore_stream_writer(ngx_http_request_t *r)
 {
@@ -524,7 +558,7 @@ ngx_http_urlstore_stream_writer(ngx_http_request_t *r)
         /* void */
 
     } else if (r != c->data || wev->delayed
-               || !ngx_http_urlstore_out_sent(&ctx->out))
+               || !ngx_http_urlstore_stream_sent(ctx))
     {
         rc = ngx_http_urlstore_stream_wait(ctx);
 
@@ -540,19 +574,6 @@ ngx_http_urlstore_stream_writer(ngx_http_request_t *r)
     }
 
     ngx_http_urlstore_finalize(r, rc);
-}
-
-
-/*
- * A write is done: a client that has closed its half of the connection waits
- * for the reply.  A stream of HTTP/2 has no such half.
- */
-
-static ngx_uint_t
-ngx_http_urlstore_stream_half(ngx_http_urlstore_ctx_t *ctx)
-{
-    return ctx->writes && ctx->r == ctx->r->main
-           && ctx->r->http_version < NGX_HTTP_VERSION_20;
 }
 
 
@@ -597,7 +618,7 @@ ngx_http_urlstore_stream_wait(ngx_http_urlstore_ctx_t *ctx)
     clcf = ngx_http_get_module_loc_conf(r->main, ngx_http_core_module);
 
     if (!wev->delayed) {
-        if (!ngx_http_urlstore_out_sent(&ctx->out)) {
+        if (!ngx_http_urlstore_stream_sent(ctx)) {
             ctx->idle = 0;
         }
 
@@ -608,7 +629,7 @@ ngx_http_urlstore_stream_wait(ngx_http_urlstore_ctx_t *ctx)
             return NGX_DONE;
         }
 
-        if (ngx_http_urlstore_out_sent(&ctx->out)) {
+        if (ngx_http_urlstore_stream_sent(ctx)) {
             ngx_post_event(wev, &ngx_posted_next_events);
             return NGX_DONE;
         }
@@ -643,9 +664,7 @@ ngx_http_urlstore_stream_slice(ngx_http_urlstore_ctx_t *ctx)
     rc = ngx_http_urlstore_reply_output(ctx, ctx->produced);
 
     if (rc == NGX_ERROR
-        || (ctx->produced
-            && (!ngx_http_urlstore_stream_half(ctx)
-                || ngx_http_urlstore_out_sent(&ctx->out))))
+        || (ctx->produced && ngx_http_urlstore_stream_sent(ctx)))
     {
         return rc;
     }
