@@ -538,7 +538,7 @@ us_replicate_begin_term(us_replicate_t *r, const us_replog_head_t *head,
  */
 
 static int
-us_replicate_report(us_replicate_t *r, const us_store_conf_t *have,
+us_replicate_report(us_replicate_t *r, const uint8_t uuid[16], uint64_t epoch,
     const us_replog_row_t *row, uint64_t *term)
 {
     uint64_t             last;
@@ -548,22 +548,22 @@ us_replicate_report(us_replicate_t *r, const us_store_conf_t *have,
 
     *term = 0;
 
-    if (us_replicate_look(r, have->uuid, &head, &m) == -1) {
+    if (us_replicate_look(r, uuid, &head, &m) == -1) {
         return -1;
     }
 
-    if (m.epoch > have->epoch) {
+    if (m.epoch > epoch) {
         return 1;
     }
 
     lost.lsn = us_replicate_number(&m, US_REPLICATE_LOST);
     lost.epoch = us_replicate_epoch(&m);
 
-    if (lost.lsn == 0 || have->epoch > lost.epoch) {
+    if (lost.lsn == 0 || epoch > lost.epoch) {
 
         /* it may be damaged, or be another server: it says nothing then */
 
-        if (m.epoch == have->epoch
+        if (m.epoch == epoch
             && us_follow_goes_on(r, &head, row) != 0
             && (head.last.next > row->next
                 || (head.last.next == row->next
@@ -575,9 +575,9 @@ us_replicate_report(us_replicate_t *r, const us_store_conf_t *have,
 
         /* at least the row that began its epoch followed */
 
-        last = row->next + (m.epoch < have->epoch);
+        last = row->next + (m.epoch < epoch);
         lost.lsn = last > lost.lsn ? last : lost.lsn;
-        lost.epoch = have->epoch;
+        lost.epoch = epoch;
 
         if (us_replicate_begin_term(r, &head, &m, "", m.epoch, &lost)
             != US_REPLOG_OK)
@@ -614,7 +614,7 @@ us_replicate_mark(us_replicate_t *r, const us_store_t *store,
 
     sh = &r->f.life->sh->replicate;
     us_store_conf(store, &have);
-    rc = us_replicate_report(r, &have, row, &term);
+    rc = us_replicate_report(r, have.uuid, have.epoch, row, &term);
 
     /* nobody changes anything: what is found here is there */
 
@@ -640,18 +640,14 @@ static void
 us_replicate_missing(us_replicate_t *r)
 {
     uint64_t                  term;
-    us_store_conf_t           have;
     const us_share_copied_t  *end;
 
     end = us_copier_missing(r->f.life);
 
-    if (end) {
-        memcpy(have.uuid, end->at.uuid, sizeof(have.uuid));
-        have.epoch = end->at.epoch;
-
-        if (us_replicate_report(r, &have, &end->row, &term) != -1) {
-            us_copier_reported(r->f.life);
-        }
+    if (end && us_replicate_report(r, end->at.uuid, end->at.epoch, &end->row,
+                                   &term) != -1)
+    {
+        us_copier_reported(r->f.life);
     }
 }
 

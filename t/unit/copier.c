@@ -2150,6 +2150,54 @@ test_kept(void **state)
 }
 
 
+/* the log, as it is restored later */
+
+typedef struct {
+    unsigned          rows;
+    char              settings[sizeof(flog.head.settings)];
+} before_t;
+
+
+/* the log loses its last row */
+
+static void
+before_last(before_t *before)
+{
+    before->rows = flog.nrows - 1;
+    strcpy(before->settings, flog.head.settings);
+    flog_cut(before->rows);
+}
+
+
+/* a node that has given such a loss up, and has added in epoch 2 */
+
+static proc_t *
+second_epoch(before_t *before)
+{
+    proc_t  *p;
+
+    flog_remove();
+    world_clean();
+    p = make(12);
+    before_last(before);
+    pass(10000);
+    assert_int_equal(us_replicate_forget(&p->l), 0);
+    comes(p, US_LIFE_READY, 8);
+    fill(p, 8, 4);
+    level(p);
+
+    return p;
+}
+
+
+static void
+flog_restored(const before_t *before)
+{
+    flog_cut(before->rows);
+    strcpy(flog.head.settings, before->settings);
+}
+
+
 /*
  * The log loses an epoch, too: a loss, and the number does not return.  A node
  * that has the rows finds that by its store, in another process, or by its
@@ -2160,23 +2208,13 @@ test_kept(void **state)
 static void
 test_epoch_back(void **state)
 {
-    char              was[sizeof(flog.head.settings)];
     proc_t           *p;
-    unsigned          i, rows;
+    unsigned          i;
+    before_t          before;
     us_store_conf_t   conf;
 
     for (i = 0; i < 5; i++) {
-        flog_remove();
-        world_clean();
-        p = make(12);
-        rows = flog.nrows - 1;
-        strcpy(was, flog.head.settings);
-        flog_cut(rows);
-        pass(10000);
-        assert_int_equal(us_replicate_forget(&p->l), 0);
-        comes(p, US_LIFE_READY, 8);
-        fill(p, 8, 4);
-        level(p);
+        p = second_epoch(&before);
 
         if (i == 1) {
             flog_other_stated("b 1");
@@ -2189,8 +2227,7 @@ test_epoch_back(void **state)
             node_kill(p);
         }
 
-        flog_cut(rows);
-        strcpy(flog.head.settings, was);
+        flog_restored(&before);
 
         if (i == 4) {
             flog_lost("7");
@@ -2237,9 +2274,9 @@ test_epoch_back(void **state)
 static void
 test_epoch_unread(void **state)
 {
-    char              was[sizeof(flog.head.settings)];
     proc_t           *p;
-    unsigned          i, rows;
+    unsigned          i;
+    before_t          before;
     us_store_conf_t   conf;
 
     for (i = 0; i < 4; i++) {
@@ -2247,12 +2284,10 @@ test_epoch_unread(void **state)
         world_clean();
         p = i < 3 ? make(12) : start();
         pass(10000);
-        rows = flog.nrows - 1;
-        strcpy(was, flog.head.settings);
-        flog_cut(rows);
+        before_last(&before);
         flog_settings("epoch ", '2');
         flog_other_stated("b 1");
-        flog.head.acked = flog.rows[rows - 1].row.next;
+        flog.head.acked = flog.rows[before.rows - 1].row.next;
         comes(p, US_LIFE_STANDBY, i < 3 ? 8 : 0);
         pass(10000);
         assert_int_equal(copier()->lsn, flog.head.acked);
@@ -2266,8 +2301,7 @@ test_epoch_unread(void **state)
             node_kill(p);
         }
 
-        flog_cut(rows);
-        strcpy(flog.head.settings, was);
+        flog_restored(&before);
         flog.restarts++;
 
         if (i == 1) {
@@ -2302,9 +2336,10 @@ test_epoch_unread(void **state)
 static void
 test_epoch_based(void **state)
 {
-    char              was[sizeof(flog.head.settings)], name[120];
+    char              name[120];
     proc_t           *p;
-    unsigned          i, n, rows;
+    unsigned          i, n;
+    before_t          before;
     us_part_t         part;
     us_replog_row_t   base;
 
@@ -2312,17 +2347,7 @@ test_epoch_based(void **state)
     name[sizeof(name) - 1] = '\0';
 
     for (i = 0; i < 2; i++) {
-        flog_remove();
-        world_clean();
-        p = make(12);
-        rows = flog.nrows - 1;
-        strcpy(was, flog.head.settings);
-        flog_cut(rows);
-        pass(10000);
-        assert_int_equal(us_replicate_forget(&p->l), 0);
-        comes(p, US_LIFE_READY, 8);
-        fill(p, 8, 4);
-        level(p);
+        p = second_epoch(&before);
 
         if (i == 0) {
             world_clean();
@@ -2332,8 +2357,7 @@ test_epoch_based(void **state)
         }
 
         base = flog.rows[flog.nrows - 1].row;
-        flog_cut(rows);
-        strcpy(flog.head.settings, was);
+        flog_restored(&before);
 
         for (n = 1; n <= base.term; n++) {
             flog_other_stated(name);
