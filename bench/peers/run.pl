@@ -3,7 +3,8 @@
 # One table: what the same URLs take here, in Redis and Valkey, and in the
 # structures that Debian ships.
 #
-#     make bench                 [LIMIT=N] [FILE=X.txt.xz] [SHUFFLE=SEED]
+#     make bench                 [LIMIT=N] [SHUFFLE=SEED]
+#                                [FILE=build/corpora/X.txt.xz]
 #
 # Without FILE, the URLs of reddit_submissions; if there is only a sample of
 # that, generated ones too.
