@@ -147,10 +147,10 @@ static void
 ngx_http_urlstore_route_norm(ngx_http_urlstore_zone_t *zone,
     const us_map_t *map)
 {
-    int               profile;
-    us_str_t          name, www;
-    const u_char     *p, *last;
-    ngx_conf_enum_t  *word;
+    int            profile;
+    us_str_t       name, www;
+    unsigned       i;
+    const u_char  *p, *last;
 
     last = map->norm.data + map->norm.len;
     p = memchr(map->norm.data, '/', map->norm.len);
@@ -177,9 +177,9 @@ ngx_http_urlstore_route_norm(ngx_http_urlstore_zone_t *zone,
     www.data = p + 5;
     www.len = last - www.data;
 
-    for (word = ngx_http_urlstore_www; word->name.len; word++) {
-        if (us_str_compare(www, ngx_http_urlstore_str(&word->name)) == 0) {
-            zone->www = word->value;
+    for (i = 0; ngx_http_urlstore_www[i]; i++) {
+        if (us_str_compare(www, us_str_of(ngx_http_urlstore_www[i])) == 0) {
+            zone->www = i;
         }
     }
 }
@@ -206,11 +206,6 @@ ngx_http_urlstore_route_init(ngx_shm_zone_t *shm_zone, void *data)
         }
 
         zone->sh = old->sh;
-        return ngx_http_urlstore_zone_life(zone);
-    }
-
-    if (shm_zone->shm.exists) {
-        zone->sh = zone->shpool->data;
         return ngx_http_urlstore_zone_life(zone);
     }
 

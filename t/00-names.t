@@ -23,8 +23,8 @@ my $end = qr/^\}/;
 
 names('option', 'src/ngx_*.c src/http/*.c', $row,
     qr/option_t  ngx_http_urlstore_(?<type>\w+)\[\]|$end/);
-names('word', 'src/http/*.c', $row,
-    qr/enum_t  ngx_http_urlstore_(?<type>\w+)\[\]|$end/);
+names('word', 'src/http/*.c', qr/"(?<name>[\w-]+)"/,
+    qr/const  ngx_http_urlstore_(?<type>\w+)\[\]|$end/);
 names('variable', 'src/http/ngx_http_urlstore_variables.c', $row,
     qr/variable_t  ngx_http_urlstore_(?<type>vars)\[\]|$end/);
 names('problem', 'src/api/us_problem.c', qr/\{ \d+, "(?<name>\d+ .*)"/,

@@ -260,7 +260,7 @@ struct ngx_http_urlstore_option_s {
     size_t                          offset;   /* of the value, in conf */
     uint64_t                        least;
     uint64_t                        most;
-    ngx_conf_enum_t                *words;
+    const char *const              *words;    /* of the values 0, 1, ... */
     const char                     *needs;    /* another option, or NULL */
     const char                     *allowed;  /* NULL: words */
 };
@@ -297,8 +297,8 @@ ngx_int_t ngx_http_urlstore_opt_text(ngx_conf_t *cf, void *conf,
 ngx_int_t ngx_http_urlstore_opt_time(ngx_conf_t *cf, void *conf,
     const ngx_http_urlstore_option_t *opt, ngx_str_t *value);
 
-extern ngx_conf_enum_t  ngx_http_urlstore_profiles[];
-extern ngx_conf_enum_t  ngx_http_urlstore_www[];
+extern const char *const  ngx_http_urlstore_profiles[];
+extern const char *const  ngx_http_urlstore_www[];
 
 /* ngx_http_urlstore_zone.c */
 

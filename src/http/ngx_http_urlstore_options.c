@@ -63,12 +63,12 @@ ngx_int_t
 ngx_http_urlstore_opt_word(ngx_conf_t *cf, void *conf,
     const ngx_http_urlstore_option_t *opt, ngx_str_t *value)
 {
-    const ngx_conf_enum_t  *word;
+    unsigned  i;
 
-    for (word = opt->words; word->name.len; word++) {
+    for (i = 0; opt->words[i]; i++) {
 
-        if (ngx_strcmp(word->name.data, value->data) == 0) {
-            *(unsigned *) ((u_char *) conf + opt->offset) = word->value;
+        if (ngx_strcmp(opt->words[i], value->data) == 0) {
+            *(unsigned *) ((u_char *) conf + opt->offset) = i;
             return NGX_OK;
         }
     }
@@ -478,54 +478,40 @@ ngx_http_urlstore_opt_replicate(ngx_conf_t *cf, void *conf,
 }
 
 
-ngx_conf_enum_t  ngx_http_urlstore_profiles[] = {
-    { ngx_string("crawler"), US_PROFILE_CRAWLER },
-    { ngx_string("crawler-clean"), US_PROFILE_CRAWLER_CLEAN },
-    { ngx_string("whatwg"), US_PROFILE_WHATWG },
-    { ngx_string("aggressive"), US_PROFILE_AGGRESSIVE },
-    { ngx_null_string, 0 }
+/* in the order of us_profile_t, and of us_www_t */
+
+const char *const  ngx_http_urlstore_profiles[] = {
+    "crawler", "crawler-clean", "whatwg", "aggressive", NULL
 };
 
-ngx_conf_enum_t  ngx_http_urlstore_www[] = {
-    { ngx_string("first"), US_WWW_FIRST },
-    { ngx_string("keep"), US_WWW_KEEP },
-    { ngx_string("strip"), US_WWW_STRIP },
-    { ngx_null_string, 0 }
+const char *const  ngx_http_urlstore_www[] = {
+    "first", "keep", "strip", NULL
 };
 
-static ngx_conf_enum_t  ngx_http_urlstore_schemes[] = {
-    { ngx_string("keep"), 0 },
-    { ngx_string("first"), 1 },
-    { ngx_null_string, 0 }
+static const char *const  ngx_http_urlstore_schemes[] = {
+    "keep", "first", NULL
 };
 
-static ngx_conf_enum_t  ngx_http_urlstore_on_off[] = {
-    { ngx_string("on"), 1 },
-    { ngx_string("off"), 0 },
-    { ngx_null_string, 0 }
+static const char *const  ngx_http_urlstore_on_off[] = {
+    "off", "on", NULL
 };
 
-static ngx_conf_enum_t  ngx_http_urlstore_off[] = {
-    { ngx_string("off"), 0 },
-    { ngx_null_string, 0 }
+static const char *const  ngx_http_urlstore_off[] = {
+    "off", NULL
 };
 
-static ngx_conf_enum_t  ngx_http_urlstore_sets_create[] = {
-    { ngx_string("put"), 0 },
-    { ngx_string("auto"), 1 },
-    { ngx_null_string, 0 }
+static const char *const  ngx_http_urlstore_sets_create[] = {
+    "put", "auto", NULL
 };
 
-static ngx_conf_enum_t  ngx_http_urlstore_modes[] = {
-    { ngx_string("store"), 0 },
-    { ngx_string("lookup"), 1 },
-    { ngx_null_string, 0 }
+static const char *const  ngx_http_urlstore_modes[] = {
+    "store", "lookup", NULL
 };
 
-static ngx_conf_enum_t  ngx_http_urlstore_replicas[] = {
-    { ngx_string("1"), 0 },
-    { ngx_string("0"), 1 },
-    { ngx_null_string, 0 }
+/* of a log on one server alone, 0 */
+
+static const char *const  ngx_http_urlstore_replicas[] = {
+    "1", "0", NULL
 };
 
 
@@ -554,7 +540,7 @@ static ngx_http_urlstore_option_t  ngx_http_urlstore_options[] = {
       AT(sets_auto), 0, 0, ngx_http_urlstore_sets_create, NULL, NULL },
 
     { ngx_string("sites"), ngx_http_urlstore_opt_word,
-      AT(conf.sites), 0, 0, ngx_http_urlstore_on_off, NULL, NULL },
+      AT(conf.sites), 0, 0, ngx_http_urlstore_on_off, NULL, "on or off" },
 
     { ngx_string("revisit"), ngx_http_urlstore_opt_revisit,
       AT(conf), US_STORE_REVISIT_MIN, US_STORE_REVISIT_MAX, NULL, NULL,
@@ -565,7 +551,7 @@ static ngx_http_urlstore_option_t  ngx_http_urlstore_options[] = {
       "a time from 1s to 30d" },
 
     { ngx_string("huge"), ngx_http_urlstore_opt_word,
-      AT(huge), 0, 0, ngx_http_urlstore_on_off, NULL, NULL },
+      AT(huge), 0, 0, ngx_http_urlstore_on_off, NULL, "on or off" },
 
     { ngx_string("path"), ngx_http_urlstore_opt_path,
       AT(path), 0, 0, NULL, NULL, "a directory" },
@@ -927,11 +913,10 @@ ngx_http_urlstore_options_read(ngx_conf_t *cf, void *conf, ngx_uint_t from,
         p = ngx_slprintf(words, words + sizeof(words), "%s",
                          opt->allowed ? opt->allowed : "");
 
-        for (k = 0; !opt->allowed && opt->words[k].name.len; k++) {
-            p = ngx_slprintf(p, words + sizeof(words), "%s%V",
-                             k == 0 ? "" : opt->words[k + 1].name.len
-                                           ? ", " : " or ",
-                             &opt->words[k].name);
+        for (k = 0; !opt->allowed && opt->words[k]; k++) {
+            p = ngx_slprintf(p, words + sizeof(words), "%s%s",
+                             k == 0 ? "" : opt->words[k + 1] ? ", " : " or ",
+                             opt->words[k]);
         }
 
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
