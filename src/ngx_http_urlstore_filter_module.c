@@ -290,19 +290,14 @@ ngx_http_urlstore_filter_init(ngx_shm_zone_t *shm_zone, void *data)
         zone->sh = old->sh;
         zone->conf.epoch = old->conf.epoch;
 
-    } else if (shm_zone->shm.exists) {
-        zone->sh = zone->shpool->data;
-
     } else if (ngx_test_config) {
 
         /* no memory is touched */
 
         return zone->path.len ? ngx_http_urlstore_filter_file(zone) : NGX_OK;
 
-    } else {
-        if (ngx_http_urlstore_filter_create(zone) != NGX_OK) {
-            return NGX_ERROR;
-        }
+    } else if (ngx_http_urlstore_filter_create(zone) != NGX_OK) {
+        return NGX_ERROR;
     }
 
     if (ngx_http_urlstore_zone_life(zone) != NGX_OK) {

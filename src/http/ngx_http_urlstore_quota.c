@@ -136,11 +136,6 @@ ngx_http_urlstore_quota_init(ngx_shm_zone_t *shm_zone, void *data)
         return NGX_OK;
     }
 
-    if (shm_zone->shm.exists) {
-        zone->sh = shpool->data;
-        return NGX_OK;
-    }
-
     /* "nginx -t" touches no memory that it does not need */
 
     if (ngx_test_config) {

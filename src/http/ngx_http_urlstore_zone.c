@@ -396,47 +396,6 @@ ngx_http_urlstore_dir_refuse(ngx_http_urlstore_zone_t *zone,
 }
 
 
-/* whether it is ours to use: root could write to any */
-
-static ngx_int_t
-ngx_http_urlstore_dir_usable(ngx_http_urlstore_zone_t *zone, int dirfd)
-{
-    uid_t            uid;
-    gid_t            gid;
-    us_disk_error_t  e;
-
-    (void) ngx_http_urlstore_dir_user(zone, &uid, &gid);
-
-    return us_dir_usable(dirfd, uid, gid, &e) == 0
-           ? NGX_OK : ngx_http_urlstore_dir_refuse(zone, &e);
-}
-
-
-/* refuses a directory that could never be loaded, before anything is loaded */
-
-static ngx_int_t
-ngx_http_urlstore_dir_check(ngx_http_urlstore_zone_t *zone, int dirfd)
-{
-    int              rc;
-    us_manifest_t    m;
-    us_disk_error_t  e;
-
-    if (zone->life.conf.follow || zone->life.conf.replicate) {
-        return us_data_copied(dirfd, &e) == 0
-               ? NGX_OK : ngx_http_urlstore_dir_refuse(zone, &e);
-    }
-
-    rc = us_manifest_read(dirfd, &m, &e);
-
-    if (rc == US_MANIFEST_OK) {
-        rc = us_data_differs(&m, &zone->conf, &e);
-    }
-
-    return rc == US_MANIFEST_OK || rc == US_MANIFEST_NONE
-           ? NGX_OK : ngx_http_urlstore_dir_refuse(zone, &e);
-}
-
-
 /* whether the directory could be made */
 
 static ngx_int_t
@@ -481,16 +440,19 @@ ngx_http_urlstore_dir_parent(ngx_http_urlstore_zone_t *zone)
 static ngx_int_t
 ngx_http_urlstore_dir_open(ngx_http_urlstore_zone_t *zone)
 {
+    int                       rc;
     uid_t                     uid;
     gid_t                     gid;
     ngx_err_t                 err;
     ngx_log_t                *log;
-    ngx_uint_t                made;
+    ngx_uint_t                made, gives;
+    us_manifest_t             m;
     us_disk_error_t           e;
     ngx_http_urlstore_dir_t  *dir;
 
     log = zone->shm_zone->shm.log;
     made = 0;
+    gives = ngx_http_urlstore_dir_user(zone, &uid, &gid);
 
     if (!zone->conf.lookup && !ngx_test_config) {
         made = (ngx_create_dir(zone->path.data, 0700) != NGX_FILE_ERROR);
@@ -533,11 +495,16 @@ ngx_http_urlstore_dir_open(ngx_http_urlstore_zone_t *zone)
         return NGX_ERROR;
     }
 
-    if (ngx_http_urlstore_dir_keep(zone, dir) != NGX_OK
-        || (!zone->conf.lookup && !made
-            && ngx_http_urlstore_dir_usable(zone, dir->dirfd) != NGX_OK))
-    {
+    if (ngx_http_urlstore_dir_keep(zone, dir) != NGX_OK) {
         return NGX_ERROR;
+    }
+
+    /* whether it is ours to use: root could write to any */
+
+    if (!zone->conf.lookup && !made
+        && us_dir_usable(dir->dirfd, uid, gid, &e) != 0)
+    {
+        return ngx_http_urlstore_dir_refuse(zone, &e);
     }
 
     if (!zone->conf.lookup && !ngx_test_config) {
@@ -551,14 +518,24 @@ ngx_http_urlstore_dir_open(ngx_http_urlstore_zone_t *zone)
             return NGX_ERROR;
         }
 
-        if (ngx_http_urlstore_dir_user(zone, &uid, &gid)
-            && us_dir_give(dir->dirfd, made, uid, &e) == -1)
-        {
+        if (gives && us_dir_give(dir->dirfd, made, uid, &e) == -1) {
             return ngx_http_urlstore_dir_refuse(zone, &e);
         }
     }
 
-    return ngx_http_urlstore_dir_check(zone, dir->dirfd);
+    /* refuses one that could never be loaded, before anything is loaded */
+
+    if (zone->life.conf.follow || zone->life.conf.replicate) {
+        rc = us_data_copied(dir->dirfd, &e);
+
+    } else {
+        rc = us_manifest_read(dir->dirfd, &m, &e);
+
+        rc = rc == US_MANIFEST_NONE ? 0
+             : rc == US_MANIFEST_OK ? us_data_differs(&m, &zone->conf, &e) : -1;
+    }
+
+    return rc == 0 ? NGX_OK : ngx_http_urlstore_dir_refuse(zone, &e);
 }
 
 
@@ -600,10 +577,6 @@ ngx_http_urlstore_zone_init(ngx_shm_zone_t *shm_zone, void *data)
         if (zone->keys_keep > old->keys_keep) {
             zone->sh->keys_since = ngx_time();
         }
-
-    } else if (shm_zone->shm.exists) {
-        zone->sh = zone->shpool->data;
-        return ngx_http_urlstore_zone_life(zone);
 
     /* "nginx -t" touches no memory that it does not need */
 
