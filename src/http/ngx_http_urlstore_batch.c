@@ -19,15 +19,9 @@ ngx_http_urlstore_add_handler(ngx_http_urlstore_ctx_t *ctx)
 
     rc = ctx->conf->quota ? ngx_http_urlstore_quota_test(ctx) : NGX_DECLINED;
 
-    if (rc == NGX_HTTP_TOO_MANY_REQUESTS) {
-        return ngx_http_urlstore_problem(ctx, rc, NULL, "%V", &ctx->fault);
-    }
-
-    if (rc != NGX_DECLINED) {
-        return rc;
-    }
-
-    return ngx_http_urlstore_batch(ctx, NGX_HTTP_URLSTORE_ADD, 0);
+    return rc == NGX_DECLINED
+           ? ngx_http_urlstore_batch(ctx, NGX_HTTP_URLSTORE_ADD, 0)
+           : ngx_http_urlstore_faulty(ctx, rc, NULL);
 }
 
 
@@ -330,41 +324,6 @@ ngx_http_urlstore_batch_format(ngx_http_urlstore_batch_t *batch)
 }
 
 
-/* as many items as there are; sets batch->end if those were all */
-
-static ngx_int_t
-ngx_http_urlstore_batch_read(ngx_http_urlstore_batch_t *batch)
-{
-    ngx_int_t        rc;
-    us_input_item_t  item;
-
-    do {
-        rc = ngx_http_urlstore_body_item(batch->ctx, &item);
-
-        if (rc != NGX_OK) {
-            break;
-        }
-
-        if (batch->items == 0) {
-            ngx_http_urlstore_batch_format(batch);
-        }
-
-        rc = ngx_http_urlstore_item(batch, &item);
-
-    } while (rc == NGX_OK);
-
-    if (rc == NGX_BUSY) {
-        return NGX_BUSY;
-    }
-
-    if (rc != NGX_AGAIN) {
-        batch->end = rc;
-    }
-
-    return ngx_http_urlstore_group_flush(batch);
-}
-
-
 /* goes on when the ring has room */
 
 static ngx_int_t
@@ -390,6 +349,7 @@ static ngx_int_t
 ngx_http_urlstore_batch_run(ngx_http_urlstore_ctx_t *ctx)
 {
     ngx_int_t                   rc;
+    us_input_item_t             item;
     ngx_http_urlstore_batch_t  *batch;
 
     batch = ctx->data;
@@ -403,7 +363,28 @@ ngx_http_urlstore_batch_run(ngx_http_urlstore_ctx_t *ctx)
                                       : NGX_OK;
 
     if (rc == NGX_OK && batch->end == 0) {
-        rc = ngx_http_urlstore_batch_read(batch);
+
+        /* as many items as there are */
+
+        do {
+            rc = ngx_http_urlstore_body_item(ctx, &item);
+
+            if (rc != NGX_OK) {
+                break;
+            }
+
+            if (batch->items == 0) {
+                ngx_http_urlstore_batch_format(batch);
+            }
+
+            rc = ngx_http_urlstore_item(batch, &item);
+
+        } while (rc == NGX_OK);
+
+        if (rc != NGX_BUSY) {
+            batch->end = rc == NGX_AGAIN ? 0 : rc;
+            rc = ngx_http_urlstore_group_flush(batch);
+        }
     }
 
     if (rc == NGX_BUSY) {
@@ -428,7 +409,7 @@ ngx_http_urlstore_batch_run(ngx_http_urlstore_ctx_t *ctx)
         batch->erased = 1;
     }
 
-    return batch->ctx->zone->kind->end(batch);
+    return ctx->zone->kind->end(batch);
 }
 
 
@@ -562,18 +543,13 @@ ngx_http_urlstore_batch_fault(ngx_http_urlstore_ctx_t *ctx)
     ngx_sprintf(extra, "\"processed\":%ui%s%Z", ctx->processed,
                 batch->end == NGX_HTTP_NOT_FOUND ? ",\"reason\":\"set\"" : "");
 
-    if (batch->end == NGX_HTTP_SERVICE_UNAVAILABLE) {
-        return ngx_http_urlstore_unready(ctx, (char *) extra);
-    }
-
-    if (ctx->processed == 0
+    if (batch->end == NGX_HTTP_SERVICE_UNAVAILABLE || ctx->processed == 0
         || (!ctx->wrote && batch->answers.counts[US_ANSWER_UNAVAILABLE] == 0))
     {
-        return ngx_http_urlstore_problem(ctx, batch->end, (char *) extra, "%V",
-                                         &ctx->fault);
+        return ngx_http_urlstore_faulty(ctx, batch->end, (char *) extra);
     }
 
-    rc = ngx_http_urlstore_problem_begin(ctx, batch->end, (char *) extra, "%V",
+    rc = ngx_http_urlstore_problem_begin(ctx, batch->end, (char *) extra,
                                          &ctx->fault);
 
     if (rc != NGX_OK) {
@@ -586,62 +562,12 @@ ngx_http_urlstore_batch_fault(ngx_http_urlstore_ctx_t *ctx)
 }
 
 
-/* one item: its status code is that of the reply */
-
-static ngx_int_t
-ngx_http_urlstore_batch_single(ngx_http_urlstore_batch_t *batch)
+ngx_int_t
+ngx_http_urlstore_batch_end(ngx_http_urlstore_batch_t *batch)
 {
     ngx_str_t                 ref;
     ngx_http_urlstore_ctx_t  *ctx;
 
-    ctx = batch->ctx;
-
-    if (ngx_http_urlstore_answer_remember(batch, &ref) != NGX_OK) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    switch (batch->first) {
-
-    case US_ANSWER_INVALID:
-    case US_ANSWER_REJECTED:
-    case US_ANSWER_REFUSED:
-        return ngx_http_urlstore_refused(ctx, &batch->refusal, &ref, NULL);
-
-    case US_ANSWER_FULL:
-        return ngx_http_urlstore_refused(ctx, NULL, &ref, NULL);
-
-    case US_ANSWER_UNAVAILABLE:
-        return ngx_http_urlstore_shard_moved(ctx, batch->query_id ? "the id"
-                                                                : "the URL");
-
-    case US_ANSWER_NEW:
-        ctx->status = NGX_HTTP_CREATED;
-
-        if (ctx->id == US_STORE_NO_ID) {
-            break;
-        }
-
-        ngx_http_urlstore_header_printf(ctx, "Location", NGX_INT64_LEN + 4,
-                                        "url/%uL", ctx->id);
-
-
-        break;
-
-    default:
-        break;
-    }
-
-    return ngx_http_urlstore_answer_reply(batch);
-}
-
-
-ngx_int_t
-ngx_http_urlstore_batch_end(ngx_http_urlstore_batch_t *batch)
-{
-    ngx_http_request_t       *r;
-    ngx_http_urlstore_ctx_t  *ctx;
-
-    r = batch->ctx->r;
     ctx = batch->ctx;
 
     us_tally_batch(ctx->zone->tally, ngx_http_urlstore_now() - batch->start);
@@ -674,12 +600,46 @@ ngx_http_urlstore_batch_end(ngx_http_urlstore_batch_t *batch)
         ngx_http_urlstore_batch_format(batch);
     }
 
-    if (ngx_http_urlstore_out_init(&ctx->out, r->pool, 640) != NGX_OK) {
+    if (ngx_http_urlstore_out_init(&ctx->out, ctx->r->pool, 640) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    if (batch->answers.single) {
-        return ngx_http_urlstore_batch_single(batch);
+    if (!batch->answers.single) {
+        return ngx_http_urlstore_answer_reply(batch);
+    }
+
+    /* one item: its status code is that of the reply */
+
+    if (ngx_http_urlstore_answer_remember(batch, &ref) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    switch (batch->first) {
+
+    case US_ANSWER_INVALID:
+    case US_ANSWER_REJECTED:
+    case US_ANSWER_REFUSED:
+        return ngx_http_urlstore_refused(ctx, &batch->refusal, &ref, NULL);
+
+    case US_ANSWER_FULL:
+        return ngx_http_urlstore_refused(ctx, NULL, &ref, NULL);
+
+    case US_ANSWER_UNAVAILABLE:
+        return ngx_http_urlstore_shard_moved(ctx, batch->query_id ? "the id"
+                                                                : "the URL");
+
+    case US_ANSWER_NEW:
+        ctx->status = NGX_HTTP_CREATED;
+
+        if (ctx->id != US_STORE_NO_ID) {
+            ngx_http_urlstore_header_printf(ctx, "Location", NGX_INT64_LEN + 4,
+                                            "url/%uL", ctx->id);
+        }
+
+        break;
+
+    default:
+        break;
     }
 
     return ngx_http_urlstore_answer_reply(batch);

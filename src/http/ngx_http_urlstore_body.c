@@ -58,43 +58,6 @@ struct ngx_http_urlstore_body_s {
 };
 
 
-/* NGX_DECLINED: go on; else the reply has been sent */
-
-static ngx_int_t
-ngx_http_urlstore_body_encoding(ngx_http_urlstore_ctx_t *ctx,
-    ngx_http_urlstore_body_t *body)
-{
-    ngx_str_t  *value;
-
-    value = ngx_http_urlstore_header_in(ctx->r, "content-encoding");
-
-    if (value == NULL || value->len == 0
-        || (value->len == 8
-            && ngx_strncasecmp(value->data, (u_char *) "identity", 8) == 0))
-    {
-        return NGX_DECLINED;
-    }
-
-    if (!(value->len == 4
-          && ngx_strncasecmp(value->data, (u_char *) "gzip", 4) == 0)
-        && !(value->len == 6
-             && ngx_strncasecmp(value->data, (u_char *) "x-gzip", 6) == 0))
-    {
-        ngx_http_urlstore_header_text(ctx, "Accept-Encoding", "gzip");
-
-        return ngx_http_urlstore_problem(ctx, NGX_HTTP_UNSUPPORTED_MEDIA_TYPE,
-                                         NULL, "unsupported Content-Encoding "
-                                         "\"%*s\"; use gzip or identity",
-                                         ngx_min(value->len, 100),
-                                         value->data);
-    }
-
-    body->gzip = us_gzip_create();
-
-    return body->gzip ? NGX_DECLINED : NGX_HTTP_INTERNAL_SERVER_ERROR;
-}
-
-
 /* the client has sent something, or left, or did not send for too long */
 
 static void
@@ -167,7 +130,7 @@ ngx_http_urlstore_body(ngx_http_urlstore_ctx_t *ctx, ngx_uint_t ids,
     ngx_http_urlstore_handler_pt run)
 {
     ngx_int_t                  rc;
-    ngx_str_t                 *type;
+    ngx_str_t                 *type, *coding;
     us_input_format_t          format;
     ngx_pool_cleanup_t        *cln;
     ngx_http_request_t        *r;
@@ -229,10 +192,32 @@ ngx_http_urlstore_body(ngx_http_urlstore_ctx_t *ctx, ngx_uint_t ids,
     ctx->body = body;
     ctx->input = &body->input;
 
-    rc = ngx_http_urlstore_body_encoding(ctx, body);
+    coding = ngx_http_urlstore_header_in(r, "content-encoding");
 
-    if (rc != NGX_DECLINED) {
-        return rc;
+    if (coding && ((coding->len == 4
+                    && ngx_strncasecmp(coding->data, (u_char *) "gzip", 4) == 0)
+                   || (coding->len == 6
+                       && ngx_strncasecmp(coding->data, (u_char *) "x-gzip", 6)
+                          == 0)))
+    {
+        body->gzip = us_gzip_create();
+
+        if (body->gzip == NULL) {
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
+
+    } else if (coding && coding->len
+               && !(coding->len == 8
+                    && ngx_strncasecmp(coding->data, (u_char *) "identity", 8)
+                       == 0))
+    {
+        ngx_http_urlstore_header_text(ctx, "Accept-Encoding", "gzip");
+
+        return ngx_http_urlstore_problem(ctx, NGX_HTTP_UNSUPPORTED_MEDIA_TYPE,
+                                         NULL, "unsupported Content-Encoding "
+                                         "\"%*s\"; use gzip or identity",
+                                         ngx_min(coding->len, 100),
+                                         coding->data);
     }
 
     r->request_body_no_buffering = 1;
@@ -250,10 +235,7 @@ ngx_http_urlstore_body(ngx_http_urlstore_ctx_t *ctx, ngx_uint_t ids,
 
     rc = ngx_http_urlstore_body_fault(ctx, rc);
 
-    return ctx->fault.len ? ngx_http_urlstore_problem(ctx, rc,
-                                                      "\"processed\":0",
-                                                      "%V", &ctx->fault)
-                          : rc;
+    return ngx_http_urlstore_faulty(ctx, rc, "\"processed\":0");
 }
 
 

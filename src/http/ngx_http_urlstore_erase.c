@@ -398,45 +398,13 @@ ngx_http_urlstore_erase_run(ngx_http_urlstore_ctx_t *ctx)
         return ngx_http_urlstore_room_when(ctx, ngx_http_urlstore_erase_run);
     }
 
-    if (rc == NGX_HTTP_SERVICE_UNAVAILABLE) {
-        return ngx_http_urlstore_unready(ctx, NULL);
-    }
-
     if (rc != NGX_OK) {
-        return ctx->fault.len
-               ? ngx_http_urlstore_problem(ctx, rc, NULL, "%V", &ctx->fault)
-               : rc;
+        return ngx_http_urlstore_faulty(ctx, rc, NULL);
     }
 
     ngx_http_urlstore_erasure_accepted(ctx, erase->number);
 
     return ngx_http_urlstore_erasure_reply(ctx, erase->number);
-}
-
-
-static ngx_int_t
-ngx_http_urlstore_erase_site(ngx_http_urlstore_ctx_t *ctx, us_str_t site)
-{
-    ngx_http_urlstore_erase_t  *erase;
-
-    if (ctx->tagged
-        && ctx->under_version != us_store_map(ctx->zone->store)->version)
-    {
-        /* a router with an older map does not ask all shards */
-
-        return ngx_http_urlstore_problem(ctx, NGX_HTTP_URLSTORE_MISDIRECTED,
-                                         "\"reason\":\"map\"", "the shard has "
-                                         "a newer map than the request");
-    }
-
-    erase = ngx_http_urlstore_erase_create(ctx);
-    if (erase == NULL) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    erase->site = site;
-
-    return ngx_http_urlstore_erase_run(ctx);
 }
 
 
@@ -660,9 +628,10 @@ ngx_http_urlstore_erase_args(ngx_http_urlstore_ctx_t *ctx, us_str_t *key)
 ngx_int_t
 ngx_http_urlstore_erasures(ngx_http_urlstore_ctx_t *ctx)
 {
-    us_str_t    site;
-    ngx_int_t   rc;
-    us_id_rc_t  known;
+    us_str_t                    site;
+    ngx_int_t                   rc;
+    us_id_rc_t                  known;
+    ngx_http_urlstore_erase_t  *erase;
 
     if (ctx->tail.len) {
         known = us_id_parse(ngx_http_urlstore_str(&ctx->tail), &ctx->id);
@@ -688,6 +657,26 @@ ngx_http_urlstore_erasures(ngx_http_urlstore_ctx_t *ctx)
 
     rc = ngx_http_urlstore_erase_args(ctx, &site);
 
-    return rc == NGX_DECLINED && site.len
-           ? ngx_http_urlstore_erase_site(ctx, site) : rc;
+    if (rc != NGX_DECLINED || site.len == 0) {
+        return rc;
+    }
+
+    if (ctx->tagged
+        && ctx->under_version != us_store_map(ctx->zone->store)->version)
+    {
+        /* a router with an older map does not ask all shards */
+
+        return ngx_http_urlstore_problem(ctx, NGX_HTTP_URLSTORE_MISDIRECTED,
+                                         "\"reason\":\"map\"", "the shard has "
+                                         "a newer map than the request");
+    }
+
+    erase = ngx_http_urlstore_erase_create(ctx);
+    if (erase == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    erase->site = site;
+
+    return ngx_http_urlstore_erase_run(ctx);
 }

@@ -63,17 +63,9 @@ ngx_http_urlstore_problem_text(ngx_http_urlstore_ctx_t *ctx, ngx_uint_t status,
 
 ngx_int_t
 ngx_http_urlstore_problem_begin(ngx_http_urlstore_ctx_t *ctx, ngx_uint_t status,
-    const char *members, const char *fmt, ...)
+    const char *members, ngx_str_t *detail)
 {
-    u_char     buf[NGX_HTTP_URLSTORE_DETAIL];
-    va_list    args;
     ngx_int_t  rc;
-    ngx_str_t  detail;
-
-    va_start(args, fmt);
-    detail.data = buf;
-    detail.len = ngx_vslprintf(buf, buf + sizeof(buf), fmt, args) - buf;
-    va_end(args);
 
     rc = ngx_http_urlstore_no_body(ctx->r);
 
@@ -81,8 +73,7 @@ ngx_http_urlstore_problem_begin(ngx_http_urlstore_ctx_t *ctx, ngx_uint_t status,
         return rc;
     }
 
-    if (ngx_http_urlstore_problem_text(ctx, status, members, &detail)
-        != NGX_OK)
+    if (ngx_http_urlstore_problem_text(ctx, status, members, detail) != NGX_OK)
     {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
@@ -102,17 +93,17 @@ ngx_int_t
 ngx_http_urlstore_problem(ngx_http_urlstore_ctx_t *ctx, ngx_uint_t status,
     const char *members, const char *fmt, ...)
 {
-    size_t     len;
-    u_char     detail[NGX_HTTP_URLSTORE_DETAIL];
+    u_char     buf[NGX_HTTP_URLSTORE_DETAIL];
     va_list    args;
     ngx_int_t  rc;
+    ngx_str_t  detail;
 
     va_start(args, fmt);
-    len = ngx_vslprintf(detail, detail + sizeof(detail), fmt, args) - detail;
+    detail.data = buf;
+    detail.len = ngx_vslprintf(buf, buf + sizeof(buf), fmt, args) - buf;
     va_end(args);
 
-    rc = ngx_http_urlstore_problem_begin(ctx, status, members, "%*s", len,
-                                         detail);
+    rc = ngx_http_urlstore_problem_begin(ctx, status, members, &detail);
 
     if (rc != NGX_OK) {
         return rc;
@@ -123,6 +114,18 @@ ngx_http_urlstore_problem(ngx_http_urlstore_ctx_t *ctx, ngx_uint_t status,
     }
 
     return ngx_http_urlstore_send(ctx);
+}
+
+
+ngx_int_t
+ngx_http_urlstore_faulty(ngx_http_urlstore_ctx_t *ctx, ngx_int_t status,
+    const char *members)
+{
+    return status == NGX_HTTP_SERVICE_UNAVAILABLE
+           ? ngx_http_urlstore_unready(ctx, members)
+           : ctx->fault.len
+           ? ngx_http_urlstore_problem(ctx, status, members, "%V", &ctx->fault)
+           : status;
 }
 
 

@@ -754,7 +754,7 @@ ngx_int_t ngx_http_urlstore_problem(ngx_http_urlstore_ctx_t *ctx,
 
 /* the same in ctx->out, without the end of the object; NGX_OK, or a status */
 ngx_int_t ngx_http_urlstore_problem_begin(ngx_http_urlstore_ctx_t *ctx,
-    ngx_uint_t status, const char *members, const char *fmt, ...);
+    ngx_uint_t status, const char *members, ngx_str_t *detail);
 
 /* the status line of a status that nginx has no words for */
 void ngx_http_urlstore_problem_line(ngx_http_request_t *r, ngx_uint_t status);
@@ -762,6 +762,10 @@ void ngx_http_urlstore_problem_line(ngx_http_request_t *r, ngx_uint_t status);
 /* remembers what was wrong with the body, as ctx->fault; returns status */
 ngx_int_t ngx_http_urlstore_fault(ngx_http_urlstore_ctx_t *ctx,
     ngx_uint_t status, const char *fmt, ...);
+
+/* the reply to a request with that fault; with 503, it is the zone's state */
+ngx_int_t ngx_http_urlstore_faulty(ngx_http_urlstore_ctx_t *ctx,
+    ngx_int_t status, const char *members);
 ngx_int_t ngx_http_urlstore_fenced(ngx_http_urlstore_ctx_t *ctx);
 ngx_int_t ngx_http_urlstore_problem_init(ngx_conf_t *cf);
 

@@ -504,15 +504,10 @@ ngx_http_urlstore_ids_run(ngx_http_urlstore_ctx_t *ctx)
         return NGX_AGAIN;
     }
 
-    if (rc != NGX_DONE && ctx->fault.len) {
+    if (rc != NGX_DONE) {
         ngx_sprintf(members, "\"processed\":%ui%Z", ids->n);
 
-        return ngx_http_urlstore_problem(ctx, rc, (char *) members, "%V",
-                                         &ctx->fault);
-    }
-
-    if (rc != NGX_DONE) {
-        return rc;
+        return ngx_http_urlstore_faulty(ctx, rc, (char *) members);
     }
 
     ngx_http_urlstore_accept(ctx, us_media_reply(ctx->input->format));
@@ -589,10 +584,7 @@ ngx_http_urlstore_ids(ngx_http_urlstore_ctx_t *ctx,
         rc = ngx_http_urlstore_ids_add(ctx, US_INPUT_URL, id);
 
         if (rc != NGX_OK) {
-            return ctx->fault.len
-                   ? ngx_http_urlstore_problem(ctx, rc, NULL, "%V",
-                                               &ctx->fault)
-                   : rc;
+            return ngx_http_urlstore_faulty(ctx, rc, NULL);
         }
 
     } while (more);

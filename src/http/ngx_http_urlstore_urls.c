@@ -568,12 +568,8 @@ ngx_http_urlstore_set_handler(ngx_http_urlstore_ctx_t *ctx)
                                                ngx_http_urlstore_set_handler);
         }
 
-        if (rc == NGX_HTTP_SERVICE_UNAVAILABLE) {
-            return ngx_http_urlstore_unready(ctx, NULL);
-        }
-
         if (rc != NGX_OK) {
-            return ngx_http_urlstore_problem(ctx, rc, NULL, "%V", &ctx->fault);
+            return ngx_http_urlstore_faulty(ctx, rc, NULL);
         }
 
         ctx->processed = 1;
