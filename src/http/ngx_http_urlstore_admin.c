@@ -510,89 +510,6 @@ ngx_http_urlstore_post_command(ngx_http_urlstore_ctx_t *ctx)
 }
 
 
-/* as the first shard answers GET /cluster; a router: the map of its file */
-
-static ngx_int_t
-ngx_http_urlstore_admin_get(ngx_http_urlstore_ctx_t *ctx)
-{
-    us_life_t   *life;
-    ngx_uint_t   i;
-
-    i = 0;
-    ctx->zone = ngx_http_urlstore_shard_next(ctx->r, ctx->conf->admin, &i);
-
-    if (ctx->zone == NULL) {
-        return ngx_http_urlstore_cluster_show(ctx,
-                   ngx_http_urlstore_cluster_map(ctx->conf->admin,
-                                                 ctx->r->connection->log));
-    }
-
-    ngx_http_urlstore_refresh(ctx->zone);
-
-    life = &ctx->zone->life;
-    us_life_view(life, &ctx->view);
-
-    return us_life_admits(life, US_WANTS_BY_ID)
-           ? ngx_http_urlstore_cluster_handler(ctx)
-           : ngx_http_urlstore_unready(ctx, NULL);
-}
-
-
-/* the whole body in one piece; NGX_DECLINED: it is too long */
-
-static ngx_int_t
-ngx_http_urlstore_admin_text(ngx_http_request_t *r, us_str_t *text)
-{
-    off_t         len;
-    u_char       *p;
-    ssize_t       n;
-    ngx_buf_t    *b;
-    ngx_chain_t  *cl;
-
-    len = 0;
-
-    for (cl = r->request_body ? r->request_body->bufs : NULL; cl;
-         cl = cl->next)
-    {
-        len += ngx_buf_size(cl->buf);
-    }
-
-    if (len > US_MAP_TEXT_MAX) {
-        return NGX_DECLINED;
-    }
-
-    p = ngx_pnalloc(r->pool, len + 1);
-    if (p == NULL) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    text->data = p;
-    text->len = len;
-
-    for (cl = r->request_body ? r->request_body->bufs : NULL; cl;
-         cl = cl->next)
-    {
-        b = cl->buf;
-
-        if (!b->in_file) {
-            p = ngx_cpymem(p, b->pos, b->last - b->pos);
-            continue;
-        }
-
-        n = ngx_read_file(b->file, p, b->file_last - b->file_pos,
-                          b->file_pos);
-
-        if (n != b->file_last - b->file_pos) {
-            return NGX_HTTP_INTERNAL_SERVER_ERROR;
-        }
-
-        p += n;
-    }
-
-    return NGX_OK;
-}
-
-
 /*
  * Whether the map may be used here; and then each shard adopts it, unless this
  * is a check.  NGX_OK: all shards have it, or may; NGX_DECLINED: err has the
@@ -822,24 +739,56 @@ static ngx_int_t
 ngx_http_urlstore_admin_post(ngx_http_urlstore_ctx_t *ctx)
 {
     char                       err[NGX_MAX_ERROR_STR];
+    off_t                      len;
+    u_char                    *p;
+    ssize_t                    n;
     us_str_t                   text;
-    ngx_int_t                  rc;
+    ngx_buf_t                 *b;
     ngx_str_t                  value;
+    ngx_chain_t               *cl, *bufs;
     ngx_http_request_t        *r;
     ngx_http_urlstore_post_t  *a;
 
     r = ctx->r;
 
-    rc = ngx_http_urlstore_admin_text(r, &text);
+    /* the whole body in one piece */
 
-    if (rc == NGX_DECLINED) {
+    len = 0;
+    bufs = r->request_body ? r->request_body->bufs : NULL;
+
+    for (cl = bufs; cl; cl = cl->next) {
+        len += ngx_buf_size(cl->buf);
+    }
+
+    if (len > US_MAP_TEXT_MAX) {
         return ngx_http_urlstore_problem(ctx, NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
                                          NULL, "a map has at most %ui bytes",
                                          (ngx_uint_t) US_MAP_TEXT_MAX);
     }
 
-    if (rc != NGX_OK) {
-        return rc;
+    p = ngx_pnalloc(r->pool, len + 1);
+    if (p == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    text.data = p;
+    text.len = len;
+
+    for (cl = bufs; cl; cl = cl->next) {
+        b = cl->buf;
+
+        if (!b->in_file) {
+            p = ngx_cpymem(p, b->pos, b->last - b->pos);
+            continue;
+        }
+
+        n = ngx_read_file(b->file, p, b->file_last - b->file_pos, b->file_pos);
+
+        if (n != b->file_last - b->file_pos) {
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
+
+        p += n;
     }
 
     a = ngx_http_urlstore_post_create(ctx, ngx_http_urlstore_admin_look);
@@ -879,6 +828,7 @@ static ngx_int_t
 ngx_http_urlstore_admin_handler(ngx_http_request_t *r)
 {
     ngx_int_t                 rc;
+    ngx_uint_t                i;
     ngx_http_urlstore_ctx_t  *ctx;
 
     ctx = ngx_http_urlstore_ctx(r);
@@ -908,21 +858,37 @@ ngx_http_urlstore_admin_handler(ngx_http_request_t *r)
         return rc >= NGX_HTTP_SPECIAL_RESPONSE ? rc : NGX_DONE;
     }
 
-    if (r->method & (NGX_HTTP_GET|NGX_HTTP_HEAD)) {
-        rc = ngx_http_urlstore_no_body(r);
+    if (!(r->method & (NGX_HTTP_GET|NGX_HTTP_HEAD))) {
+        ngx_http_urlstore_header_text(ctx, "Allow", "GET, HEAD, POST");
 
-        if (rc != NGX_OK) {
-            return rc;
-        }
-
-        return ngx_http_urlstore_admin_get(ctx);
+        return ngx_http_urlstore_problem(ctx, NGX_HTTP_NOT_ALLOWED, NULL,
+                                         "the method is not allowed; allowed "
+                                         "are GET, HEAD, POST");
     }
 
-    ngx_http_urlstore_header_text(ctx, "Allow", "GET, HEAD, POST");
+    rc = ngx_http_urlstore_no_body(r);
 
-    return ngx_http_urlstore_problem(ctx, NGX_HTTP_NOT_ALLOWED, NULL,
-                                     "the method is not allowed; allowed are "
-                                     "GET, HEAD, POST");
+    if (rc != NGX_OK) {
+        return rc;
+    }
+
+    /* as the first shard answers GET /cluster; a router: the map of its file */
+
+    i = 0;
+    ctx->zone = ngx_http_urlstore_shard_next(r, ctx->conf->admin, &i);
+
+    if (ctx->zone == NULL) {
+        return ngx_http_urlstore_cluster_show(ctx,
+                   ngx_http_urlstore_cluster_map(ctx->conf->admin,
+                                                 r->connection->log));
+    }
+
+    ngx_http_urlstore_refresh(ctx->zone);
+    us_life_view(&ctx->zone->life, &ctx->view);
+
+    return us_life_admits(&ctx->zone->life, US_WANTS_BY_ID)
+           ? ngx_http_urlstore_cluster_handler(ctx)
+           : ngx_http_urlstore_unready(ctx, NULL);
 }
 
 

@@ -468,13 +468,25 @@ ngx_http_urlstore_shard_exit(ngx_http_urlstore_zone_t *zone)
 }
 
 
-/* whether the map has this shard, with this store at this node */
-
-static ngx_int_t
-ngx_http_urlstore_shard_place(ngx_http_urlstore_zone_t *zone,
+ngx_int_t
+ngx_http_urlstore_shard_check(ngx_http_urlstore_zone_t *zone,
     const us_map_t *map, char *err)
 {
-    int  at;
+    int              at;
+    us_life_t       *life;
+    uint32_t         shard;
+    ngx_uint_t       slot;
+    const us_map_t  *old;
+
+    life = &zone->life;
+
+    /* until it is loaded it has no uuid */
+
+    if (!us_life_admits(life, US_WANTS_BY_ID)) {
+        return us_life_state(life) == US_LIFE_STANDBY ? NGX_BUSY : NGX_AGAIN;
+    }
+
+    /* the map has this shard, with this store at this node */
 
     at = us_map_shard(map, zone->conf.shard);
 
@@ -506,37 +518,12 @@ ngx_http_urlstore_shard_place(ngx_http_urlstore_zone_t *zone,
                                                 zone->conf.norm.data);
     }
 
-    return NGX_OK;
-}
-
-
-ngx_int_t
-ngx_http_urlstore_shard_check(ngx_http_urlstore_zone_t *zone,
-    const us_map_t *map, char *err)
-{
-    us_life_t       *life;
-    uint32_t         shard;
-    ngx_uint_t       slot;
-    const us_map_t  *old;
-
-    life = &zone->life;
-
-    /* until it is loaded it has no uuid */
-
-    if (!us_life_admits(life, US_WANTS_BY_ID)) {
-        return us_life_state(life) == US_LIFE_STANDBY ? NGX_BUSY : NGX_AGAIN;
-    }
-
-    if (ngx_http_urlstore_shard_place(zone, map, err) != NGX_OK) {
-        return NGX_DECLINED;
-    }
-
     if (us_life_state(life) == US_LIFE_STANDBY) {
         return NGX_BUSY;
     }
 
     if (us_life_state(life) != US_LIFE_READY
-        || !us_life_writable(&zone->life, NULL)
+        || !us_life_writable(life, NULL)
         || !us_store_is_shard(zone->store, &shard))
     {
         return NGX_AGAIN;

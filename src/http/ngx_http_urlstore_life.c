@@ -457,42 +457,6 @@ ngx_http_urlstore_sweep(ngx_http_urlstore_zone_t *zone)
 
 
 /*
- * What the jobs of all zones keep.  NGX_AGAIN: some are under way, and no other
- * starts until the next try, soon.
- */
-
-static ngx_int_t
-ngx_http_urlstore_forget(ngx_cycle_t *cycle)
-{
-    unsigned                        busy;
-    ngx_uint_t                      i;
-    ngx_http_urlstore_zone_t      **zp;
-    ngx_http_urlstore_main_conf_t  *umcf;
-
-    umcf = ngx_http_cycle_get_module_main_conf(cycle,
-                                               ngx_http_urlstore_module);
-    zp = umcf->zones.elts;
-    busy = 0;
-
-    for (i = 0; i < umcf->zones.nelts; i++) {
-        busy |= us_life_busy(&zp[i]->life);
-    }
-
-    for (i = 0; i < umcf->zones.nelts; i++) {
-
-        if (busy) {
-            us_life_hold(&zp[i]->life, busy);
-
-        } else {
-            us_life_forget(&zp[i]->life);
-        }
-    }
-
-    return busy ? NGX_AGAIN : NGX_OK;
-}
-
-
-/*
  * Requests leave texts of URLs in the memory that they free, in the pieces that
  * a worker keeps for the next ones, and in its tables.  Not wiped are blocks
  * that are in use for longer, and what other modules keep.
@@ -506,8 +470,11 @@ ngx_http_urlstore_forget(ngx_cycle_t *cycle)
 static ngx_int_t
 ngx_http_urlstore_wipe(ngx_http_urlstore_zone_t *zone)
 {
-    uint64_t    lsn;
-    ngx_uint_t  i;
+    uint64_t                        lsn;
+    unsigned                        busy;
+    ngx_uint_t                      i;
+    ngx_http_urlstore_zone_t      **zp;
+    ngx_http_urlstore_main_conf_t  *umcf;
 
     lsn = us_life_wipe_due(&zone->life);
 
@@ -525,7 +492,28 @@ ngx_http_urlstore_wipe(ngx_http_urlstore_zone_t *zone)
         return NGX_OK;
     }
 
-    if (ngx_http_urlstore_forget(zone->cycle) != NGX_OK) {
+    umcf = ngx_http_cycle_get_module_main_conf(zone->cycle,
+                                               ngx_http_urlstore_module);
+    zp = umcf->zones.elts;
+    busy = 0;
+
+    for (i = 0; i < umcf->zones.nelts; i++) {
+        busy |= us_life_busy(&zp[i]->life);
+    }
+
+    for (i = 0; i < umcf->zones.nelts; i++) {
+
+        /* while some jobs are under way, no other starts */
+
+        if (busy) {
+            us_life_hold(&zp[i]->life, busy);
+
+        } else {
+            us_life_forget(&zp[i]->life);
+        }
+    }
+
+    if (busy) {
         return NGX_AGAIN;
     }
 

@@ -208,36 +208,13 @@ ngx_http_urlstore_log_cleanup(void *data)
 }
 
 
-static ngx_int_t
-ngx_http_urlstore_log_write(ngx_http_urlstore_out_t *out, const void *p,
-    size_t len)
-{
-    size_t         n;
-    const u_char  *from;
-
-    /* over the ends of pieces: a larger one would be of the request's pool */
-
-    for (from = p; len; from += n, len -= n) {
-
-        if (ngx_http_urlstore_out_room(out, 1) != NGX_OK) {
-            return NGX_ERROR;
-        }
-
-        n = ngx_min((size_t) (out->end - out->pos), len);
-        out->pos = ngx_cpymem(out->pos, from, n);
-    }
-
-    return NGX_AGAIN;
-}
-
-
 /* one part of the stream */
 
 static ngx_int_t
 ngx_http_urlstore_log_produce(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_out_t *out)
 {
-    size_t                    len;
+    size_t                    len, n;
     uint64_t                  now;
     us_beat_t                 beat;
     us_tail_t                 tail;
@@ -271,7 +248,20 @@ ngx_http_urlstore_log_produce(ngx_http_urlstore_ctx_t *ctx,
     rc = us_ship_send(&log->ship, &tail, &beat, now, &p, &len);
 
     if (rc == US_SHIP_OK) {
-        return ngx_http_urlstore_log_write(out, p, len);
+
+        /* over ends of pieces: a larger one would be of the request's pool */
+
+        for ( /* void */ ; len; p += n, len -= n) {
+
+            if (ngx_http_urlstore_out_room(out, 1) != NGX_OK) {
+                return NGX_ERROR;
+            }
+
+            n = ngx_min((size_t) (out->end - out->pos), len);
+            out->pos = ngx_cpymem(out->pos, p, n);
+        }
+
+        return NGX_AGAIN;
     }
 
     if (rc == US_SHIP_WAIT) {
@@ -376,7 +366,7 @@ ngx_http_urlstore_log_handler(ngx_http_urlstore_ctx_t *ctx)
     log->zone = zone;
     log->said = said;
 
-    us_life_journal(&log->zone->life, &tail, &beat);
+    us_life_journal(&zone->life, &tail, &beat);
 
     got = us_ship_begin(&log->ship, zone->dir->dirfd, &us_data_ops, place,
                         &tail);
