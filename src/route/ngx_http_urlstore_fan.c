@@ -20,8 +20,9 @@
 #define NGX_HTTP_URLSTORE_PATH     128
 
 
-ngx_http_urlstore_fan_t *
-ngx_http_urlstore_fan(ngx_http_urlstore_ctx_t *ctx, ngx_int_t *rc)
+ngx_int_t
+ngx_http_urlstore_fan(ngx_http_urlstore_ctx_t *ctx,
+    ngx_http_urlstore_fan_t **made)
 {
     us_str_t                  norm;
     const us_map_t           *map;
@@ -33,35 +34,33 @@ ngx_http_urlstore_fan(ngx_http_urlstore_ctx_t *ctx, ngx_int_t *rc)
     map = ngx_http_urlstore_cluster_hold(ctx->zone->own, r->pool);
 
     if (map == NULL) {
-        *rc = ngx_http_urlstore_route_absent(ctx, NULL, "the cluster has no "
-                                             "map so far");
-        return NULL;
+        return ngx_http_urlstore_route_absent(ctx, NULL, "the cluster has no "
+                                              "map so far");
     }
 
     norm = us_norm_signature(ctx->zone->norm);
 
     if (!us_norm_same(norm, map->norm)) {
-        *rc = ngx_http_urlstore_route_absent(ctx, NULL, "the cluster's map is "
-                                             "for URLs normalized as "
-                                             "\"%*s\", this router makes "
-                                             "\"%*s\": reload it",
-                                             map->norm.len, map->norm.data,
-                                             norm.len, norm.data);
-        return NULL;
+        return ngx_http_urlstore_route_absent(ctx, NULL, "the cluster's map is "
+                                              "for URLs normalized as "
+                                              "\"%*s\", this router makes "
+                                              "\"%*s\": reload it",
+                                              map->norm.len, map->norm.data,
+                                              norm.len, norm.data);
     }
 
     fan = ngx_pcalloc(r->pool, sizeof(ngx_http_urlstore_fan_t));
     if (fan == NULL) {
-        *rc = NGX_HTTP_INTERNAL_SERVER_ERROR;
-        return NULL;
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
     fan->ctx = ctx;
     fan->map = map;
 
     ngx_http_set_ctx(r, fan, ngx_http_urlstore_route_module);
+    *made = fan;
 
-    return fan;
+    return NGX_DECLINED;
 }
 
 

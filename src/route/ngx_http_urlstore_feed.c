@@ -54,13 +54,11 @@ struct ngx_http_urlstore_feed_s {
                                           ngx_http_urlstore_feed_t *feed,
                                           us_str_t text, uint64_t *local);
     const char                     *path;     /* and "from=" */
-    uint64_t                        first;    /* local number */
     ngx_uint_t                      ids;      /* or numbers of each shard */
 
     /* what the client wants */
     uint64_t                        limit;
     ngx_str_t                       select;   /* "&site=...", as it came */
-    size_t                          max;      /* bytes */
     ngx_uint_t                      only;     /* one shard, by from=ID */
 
     /* the shard whose turn it is */
@@ -237,7 +235,7 @@ ngx_http_urlstore_feed_next(ngx_http_urlstore_ctx_t *ctx,
     while (feed->left) {
 
         if (feed->list.shown >= feed->limit
-            || ngx_http_urlstore_out_size(&ctx->out) > feed->max)
+            || ngx_http_urlstore_out_size(&ctx->out) > ctx->conf->max_reply)
         {
             feed->more = 1;
             ngx_http_urlstore_feed_passed(feed);
@@ -254,8 +252,9 @@ ngx_http_urlstore_feed_next(ngx_http_urlstore_ctx_t *ctx,
             continue;
         }
 
-        from = ngx_http_urlstore_feed_base(feed)
-               + ngx_max(feed->cursor.local[number], feed->first);
+        from = feed->cursor.local[number];
+        from = feed->ids ? ngx_http_urlstore_feed_base(feed) + from
+                         : ngx_max(from, 1);
         feed->asked = ngx_min(feed->limit - feed->list.shown,
                               NGX_HTTP_URLSTORE_LISTED);
 
@@ -508,23 +507,62 @@ ngx_http_urlstore_feed_cursor(ngx_http_urlstore_ctx_t *ctx,
 }
 
 
-/* where it begins */
+/* NGX_DECLINED: go on; else the reply has been sent */
 
 static ngx_int_t
-ngx_http_urlstore_feed_from(ngx_http_urlstore_ctx_t *ctx,
+ngx_http_urlstore_feed_args(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_feed_t *feed)
 {
-    int        shard;
-    uint64_t   id;
-    ngx_int_t  rc;
-    ngx_str_t  value;
+    int                  shard;
+    u_char              *p;
+    us_str_t             raw;
+    uint64_t             id;
+    ngx_int_t            rc;
+    ngx_str_t            value;
+    ngx_uint_t           i;
+    ngx_http_request_t  *r;
+
+    /* those that a shard gets, as they are; each is there once */
+
+    static const char *const  names[] = {
+        "site", "prefix", "set", "mark", "older", "new_sites", "deleted",
+        "times"
+    };
+
+    r = ctx->r;
 
     id = 0;
-    rc = ngx_http_urlstore_urls_number(ctx, "from", 0, &id);
+    feed->limit = 1000;
+
+    rc = ngx_http_urlstore_urls_number(ctx, "limit", 1, &feed->limit);
+
+    if (rc == NGX_DECLINED) {
+        rc = ngx_http_urlstore_urls_number(ctx, "from", 0, &id);
+    }
 
     if (rc != NGX_DECLINED) {
         return rc;
     }
+
+    feed->limit = ngx_min(feed->limit, NGX_HTTP_URLSTORE_EXAMINE);
+    feed->list.times = ngx_http_urlstore_flag(r, "times");
+
+    p = ngx_pnalloc(r->pool, r->args.len + 1);
+    if (p == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    feed->select.data = p;
+
+    for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (us_args_find(ngx_http_urlstore_str(&r->args), names[i], &raw)) {
+            p = ngx_sprintf(p, "&%s=%*s", names[i], raw.len, raw.data);
+        }
+    }
+
+    feed->select.len = p - feed->select.data;
+
+    /* where it begins */
 
     if (ngx_http_urlstore_arg(ctx, "cursor", &value)) {
 
@@ -562,57 +600,6 @@ ngx_http_urlstore_feed_from(ngx_http_urlstore_ctx_t *ctx,
 }
 
 
-/* NGX_DECLINED: go on; else the reply has been sent */
-
-static ngx_int_t
-ngx_http_urlstore_feed_args(ngx_http_urlstore_ctx_t *ctx,
-    ngx_http_urlstore_feed_t *feed)
-{
-    u_char              *p;
-    us_str_t             raw;
-    ngx_int_t            rc;
-    ngx_uint_t           i;
-    ngx_http_request_t  *r;
-
-    /* those that a shard gets, as they are; each is there once */
-
-    static const char *const  names[] = {
-        "site", "prefix", "set", "mark", "older", "new_sites", "deleted",
-        "times"
-    };
-
-    r = ctx->r;
-
-    feed->limit = 1000;
-
-    rc = ngx_http_urlstore_urls_number(ctx, "limit", 1, &feed->limit);
-
-    if (rc != NGX_DECLINED) {
-        return rc;
-    }
-
-    feed->limit = ngx_min(feed->limit, NGX_HTTP_URLSTORE_EXAMINE);
-    feed->list.times = ngx_http_urlstore_flag(r, "times");
-
-    p = ngx_pnalloc(r->pool, r->args.len + 1);
-    if (p == NULL) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    feed->select.data = p;
-
-    for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        if (us_args_find(ngx_http_urlstore_str(&r->args), names[i], &raw)) {
-            p = ngx_sprintf(p, "&%s=%*s", names[i], raw.len, raw.data);
-        }
-    }
-
-    feed->select.len = p - feed->select.data;
-
-    return ngx_http_urlstore_feed_from(ctx, feed);
-}
-
-
 static ngx_int_t
 ngx_http_urlstore_feed(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_feed_t *feed)
@@ -630,11 +617,10 @@ ngx_http_urlstore_feed(ngx_http_urlstore_ctx_t *ctx,
     }
 
     ctx->data = feed;
-    feed->max = ctx->conf->max_reply;
 
-    feed->fan = ngx_http_urlstore_fan(ctx, &rc);
+    rc = ngx_http_urlstore_fan(ctx, &feed->fan);
 
-    if (feed->fan == NULL) {
+    if (rc != NGX_DECLINED) {
         return rc;
     }
 
@@ -719,7 +705,6 @@ ngx_http_urlstore_route_erasures(ngx_http_urlstore_ctx_t *ctx)
 
     feed->line = ngx_http_urlstore_feed_erasure;
     feed->path = "/erase?from=";
-    feed->first = 1;
 
     return ngx_http_urlstore_feed(ctx, feed);
 }

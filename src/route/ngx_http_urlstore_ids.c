@@ -94,9 +94,9 @@ ngx_http_urlstore_route_ids(ngx_http_urlstore_ctx_t *ctx)
     ngx_http_urlstore_ids_t     *ids;
     ngx_http_urlstore_rounds_t  *rounds;
 
-    rounds = ngx_http_urlstore_rounds_create(ctx, US_SCATTER_BY_ID, &rc);
+    rc = ngx_http_urlstore_rounds_create(ctx, US_SCATTER_BY_ID, &rounds);
 
-    if (rounds == NULL) {
+    if (rc != NGX_DECLINED) {
         return rc;
     }
 
@@ -204,9 +204,9 @@ ngx_http_urlstore_route_url(ngx_http_urlstore_ctx_t *ctx)
                ? ngx_http_urlstore_batch(ctx, NGX_HTTP_URLSTORE_ERASE, 0) : rc;
     }
 
-    fan = ngx_http_urlstore_fan(ctx, &rc);
+    rc = ngx_http_urlstore_fan(ctx, &fan);
 
-    if (fan == NULL) {
+    if (rc != NGX_DECLINED) {
         return rc;
     }
 
@@ -284,6 +284,10 @@ ngx_http_urlstore_route_prefix(ngx_http_urlstore_ctx_t *ctx)
 
     rc = ngx_http_urlstore_one_url(ctx, NULL, &canon);
 
+    if (rc == NGX_DECLINED) {
+        rc = ngx_http_urlstore_rounds_create(ctx, US_SCATTER_SEEN, &rounds);
+    }
+
     if (rc != NGX_DECLINED) {
         return rc;
     }
@@ -291,12 +295,6 @@ ngx_http_urlstore_route_prefix(ngx_http_urlstore_ctx_t *ctx)
     /* the longest first */
 
     n = us_canon_cuts(&canon, cuts);
-
-    rounds = ngx_http_urlstore_rounds_create(ctx, US_SCATTER_SEEN, &rc);
-
-    if (rounds == NULL) {
-        return rc;
-    }
 
     for (i = 0; i < n; i++) {
         if (us_scatter_url(&rounds->s, cuts[i]) != 0) {
@@ -456,13 +454,11 @@ ngx_http_urlstore_route_site(ngx_http_urlstore_ctx_t *ctx)
 
     rc = ngx_http_urlstore_site_key(ctx, &ctx->tail, &key, &merge);
 
-    if (rc != NGX_DECLINED) {
-        return rc;
+    if (rc == NGX_DECLINED) {
+        rc = ngx_http_urlstore_fan(ctx, &fan);
     }
 
-    fan = ngx_http_urlstore_fan(ctx, &rc);
-
-    if (fan == NULL) {
+    if (rc != NGX_DECLINED) {
         return rc;
     }
 

@@ -427,9 +427,9 @@ ngx_http_urlstore_parts_named(ngx_http_urlstore_ctx_t *ctx)
                                      ctx->tail.data);
     }
 
-    fan = ngx_http_urlstore_fan(ctx, &rc);
+    rc = ngx_http_urlstore_fan(ctx, &fan);
 
-    if (fan == NULL) {
+    if (rc != NGX_DECLINED) {
         return rc;
     }
 
@@ -470,9 +470,9 @@ ngx_http_urlstore_route_erase(ngx_http_urlstore_ctx_t *ctx)
         return ngx_http_urlstore_batch(ctx, NGX_HTTP_URLSTORE_ERASE, 0);
     }
 
-    fan = ngx_http_urlstore_fan(ctx, &rc);
+    rc = ngx_http_urlstore_fan(ctx, &fan);
 
-    if (fan == NULL) {
+    if (rc != NGX_DECLINED) {
         return rc;
     }
 

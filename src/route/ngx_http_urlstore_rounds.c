@@ -291,26 +291,25 @@ ngx_http_urlstore_rounds_ended(ngx_http_urlstore_fan_t *fan,
 }
 
 
-ngx_http_urlstore_rounds_t *
+ngx_int_t
 ngx_http_urlstore_rounds_create(ngx_http_urlstore_ctx_t *ctx,
-    us_scatter_action_t action, ngx_int_t *rc)
+    us_scatter_action_t action, ngx_http_urlstore_rounds_t **made)
 {
+    ngx_int_t                    rc;
     ngx_pool_cleanup_t          *cln;
     ngx_http_urlstore_fan_t     *fan;
     ngx_http_urlstore_rounds_t  *rounds;
 
-    fan = ngx_http_urlstore_fan(ctx, rc);
+    rc = ngx_http_urlstore_fan(ctx, &fan);
 
-    if (fan == NULL) {
-        return NULL;
+    if (rc != NGX_DECLINED) {
+        return rc;
     }
-
-    *rc = NGX_HTTP_INTERNAL_SERVER_ERROR;
 
     cln = ngx_pool_cleanup_add(ctx->r->pool,
                                sizeof(ngx_http_urlstore_rounds_t));
     if (cln == NULL) {
-        return NULL;
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
     rounds = cln->data;
@@ -321,7 +320,7 @@ ngx_http_urlstore_rounds_create(ngx_http_urlstore_ctx_t *ctx,
                           sizeof(ngx_http_urlstore_part_t))
            != NGX_OK)
     {
-        return NULL;
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
     cln->handler = ngx_http_urlstore_rounds_cleanup;
@@ -330,8 +329,9 @@ ngx_http_urlstore_rounds_create(ngx_http_urlstore_ctx_t *ctx,
     fan->ended = ngx_http_urlstore_rounds_ended;
     fan->done = ngx_http_urlstore_rounds_next;
     fan->data = rounds;
+    *made = rounds;
 
-    return rounds;
+    return NGX_DECLINED;
 }
 
 

@@ -188,10 +188,10 @@ ngx_http_urlstore_part(u_char *p, const ngx_http_urlstore_part_t *part)
 
 /*
  * A fan for a request, without calls, by the map of the cluster as it is now.
- * NULL: the reply has been sent, and *rc is the request's result.
+ * NGX_DECLINED: go on; else the reply has been sent.
  */
-ngx_http_urlstore_fan_t *ngx_http_urlstore_fan(ngx_http_urlstore_ctx_t *ctx,
-    ngx_int_t *rc);
+ngx_int_t ngx_http_urlstore_fan(ngx_http_urlstore_ctx_t *ctx,
+    ngx_http_urlstore_fan_t **fan);
 
 /* n calls in the place of those that there are: GET, by fan->map */
 ngx_int_t ngx_http_urlstore_fan_calls(ngx_http_urlstore_fan_t *fan,
@@ -320,10 +320,10 @@ void ngx_http_urlstore_call_log(ngx_http_urlstore_call_t *call,
 
 /*
  * The rounds of a request, freed with its pool, for the map of the cluster as
- * it is now.  NULL: the reply has been sent, and *rc is the request's result.
+ * it is now.  NGX_DECLINED: go on; else the reply has been sent.
  */
-ngx_http_urlstore_rounds_t *ngx_http_urlstore_rounds_create(
-    ngx_http_urlstore_ctx_t *ctx, us_scatter_action_t action, ngx_int_t *rc);
+ngx_int_t ngx_http_urlstore_rounds_create(ngx_http_urlstore_ctx_t *ctx,
+    us_scatter_action_t action, ngx_http_urlstore_rounds_t **rounds);
 
 /* those of a request; ngx_http_urlstore_fan_wait() begins them */
 ngx_http_urlstore_rounds_t *ngx_http_urlstore_rounds_of(ngx_http_request_t *r);

@@ -564,9 +564,9 @@ ngx_http_urlstore_scatter_begin(ngx_http_urlstore_batch_t *batch)
              : batch->action == NGX_HTTP_URLSTORE_ERASE ? US_SCATTER_ERASE
              : US_SCATTER_BY_ID;
 
-    rounds = ngx_http_urlstore_rounds_create(ctx, action, &rc);
+    rc = ngx_http_urlstore_rounds_create(ctx, action, &rounds);
 
-    if (rounds == NULL) {
+    if (rc != NGX_DECLINED) {
         return rc;
     }
 

@@ -36,7 +36,7 @@ typedef void (*ngx_http_urlstore_report_pt)(ngx_http_urlstore_survey_t *survey);
 struct ngx_http_urlstore_survey_s {
     ngx_http_urlstore_ctx_t        *ctx;
     const us_map_t                 *map;
-    ngx_http_urlstore_call_t       *calls;    /* one for each shard */
+    ngx_http_urlstore_fan_t        *fan;      /* a call for each shard */
     ngx_uint_t                      ready;    /* shards that are */
     ngx_uint_t                      writable;
     const char                     *word;     /* for these */
@@ -126,18 +126,15 @@ static ngx_int_t
 ngx_http_urlstore_survey_done(ngx_http_urlstore_ctx_t *ctx)
 {
     ngx_uint_t                   i;
-    ngx_http_urlstore_fan_t     *fan;
+    ngx_http_urlstore_call_t    *call;
     ngx_http_urlstore_survey_t  *survey;
 
-    fan = ngx_http_get_module_ctx(ctx->r, ngx_http_urlstore_route_module);
-
     survey = ctx->data;
-    survey->calls = fan->calls;
 
     for (i = 0; i < survey->map->nshards; i++) {
-        survey->ready += ngx_http_urlstore_survey_ready(&survey->calls[i]);
-        survey->writable += ngx_http_urlstore_survey_writable(
-                                                          &survey->calls[i]);
+        call = &survey->fan->calls[i];
+        survey->ready += ngx_http_urlstore_survey_ready(call);
+        survey->writable += ngx_http_urlstore_survey_writable(call);
     }
 
     survey->word = survey->ready == survey->map->nshards ? "ready"
@@ -160,9 +157,9 @@ ngx_http_urlstore_survey(ngx_http_urlstore_ctx_t *ctx, const char *path,
     ngx_http_urlstore_fan_t     *fan;
     ngx_http_urlstore_survey_t  *survey;
 
-    fan = ngx_http_urlstore_fan(ctx, &rc);
+    rc = ngx_http_urlstore_fan(ctx, &fan);
 
-    if (fan == NULL) {
+    if (rc != NGX_DECLINED) {
         return rc;
     }
 
@@ -173,6 +170,7 @@ ngx_http_urlstore_survey(ngx_http_urlstore_ctx_t *ctx, const char *path,
 
     survey->ctx = ctx;
     survey->map = fan->map;
+    survey->fan = fan;
     survey->out = &ctx->out;
     survey->report = report;
 
@@ -186,61 +184,24 @@ ngx_http_urlstore_survey(ngx_http_urlstore_ctx_t *ctx, const char *path,
 }
 
 
-/* the node that was asked last, and why it has no answer */
-
-static void
-ngx_http_urlstore_survey_absent(ngx_http_urlstore_survey_t *survey,
-    ngx_http_urlstore_call_t *call)
-{
-    us_str_t                  node, address;
-    const char               *why;
-    ngx_http_upstream_t      *u;
-    ngx_http_urlstore_out_t  *out;
-
-    out = survey->out;
-    node = call->map->shards[call->shard].nodes[call->node];
-    address = us_string("");
-    u = call->sr ? call->sr->upstream : NULL;
-
-    if (u && u->state && u->state->peer) {
-        address = ngx_http_urlstore_str(u->state->peer);
-    }
-
-    why = call->status ? "its answer is of no shard"
-          : call->foreign ? "it is another shard, or none"
-          : call->rc == NGX_HTTP_GATEWAY_TIME_OUT
-          ? (call->sent ? "it does not answer in time"
-                        : "it could not be connected in time")
-          : call->sent ? "it has closed the connection"
-          : "it could not be connected";
-
-    survey->rc = ngx_http_urlstore_out_room(out, 256
-                                            + us_json_quoted_max(node.len)
-                                            + us_json_quoted_max(address.len));
-    if (survey->rc != NGX_OK) {
-        return;
-    }
-
-    out->pos = us_json_printf(out->pos, "{\"status\":\"unavailable\","
-                              "\"writable\":false,\"node\":%q,"
-                              "\"address\":%q,\"reason\":\"%s\"}", node,
-                              address, why);
-}
-
-
 /* what each shard has answered, and the end of the object */
 
 static void
 ngx_http_urlstore_survey_shards(ngx_http_urlstore_survey_t *survey)
 {
-    us_str_t                   text;
+    us_str_t                   text, node, address;
     us_json_t                  j;
     ngx_uint_t                 i;
+    const char                *why;
     us_json_event_t            event;
+    ngx_http_upstream_t       *u;
+    ngx_http_urlstore_out_t   *out;
     ngx_http_urlstore_call_t  *call;
 
+    out = survey->out;
+
     for (i = 0; i < survey->map->nshards; i++) {
-        call = &survey->calls[i];
+        call = &survey->fan->calls[i];
         text = ngx_http_urlstore_survey_text(call);
 
         ngx_http_urlstore_survey_put(survey, "%s\"%uD\":",
@@ -261,16 +222,41 @@ ngx_http_urlstore_survey_shards(ngx_http_urlstore_survey_t *survey)
 
         us_json_free(&j);
 
-        if (event == US_JSON_ERROR || text.data[0] != '{') {
-            ngx_http_urlstore_survey_absent(survey, call);
+        if (event != US_JSON_ERROR && text.data[0] == '{') {
+            text.len -= (text.data[text.len - 1] == '\n');
+            survey->rc = ngx_http_urlstore_out_room(out, text.len);
+
+            if (survey->rc == NGX_OK) {
+                out->pos = us_put_str(out->pos, text);
+            }
+
             continue;
         }
 
-        text.len -= (text.data[text.len - 1] == '\n');
-        survey->rc = ngx_http_urlstore_out_room(survey->out, text.len);
+        /* the node that was asked last, and why it has no answer */
+
+        node = call->map->shards[call->shard].nodes[call->node];
+        u = call->sr ? call->sr->upstream : NULL;
+        address = u && u->state && u->state->peer
+                  ? ngx_http_urlstore_str(u->state->peer) : us_string("");
+
+        why = call->status ? "its answer is of no shard"
+              : call->foreign ? "it is another shard, or none"
+              : call->rc == NGX_HTTP_GATEWAY_TIME_OUT
+              ? (call->sent ? "it does not answer in time"
+                            : "it could not be connected in time")
+              : call->sent ? "it has closed the connection"
+              : "it could not be connected";
+
+        survey->rc = ngx_http_urlstore_out_room(out, 256
+                                            + us_json_quoted_max(node.len)
+                                            + us_json_quoted_max(address.len));
 
         if (survey->rc == NGX_OK) {
-            survey->out->pos = us_put_str(survey->out->pos, text);
+            out->pos = us_json_printf(out->pos, "{\"status\":\"unavailable\","
+                                      "\"writable\":false,\"node\":%q,"
+                                      "\"address\":%q,\"reason\":\"%s\"}",
+                                      node, address, why);
         }
     }
 
@@ -441,7 +427,7 @@ ngx_http_urlstore_survey_metrics(ngx_http_urlstore_survey_t *survey)
             shard = survey->map->shards[i].number;
             calls = &survey->ctx->zone->sh->calls[shard];
 
-            value = figures[k].is ? figures[k].is(&survey->calls[i])
+            value = figures[k].is ? figures[k].is(&survey->fan->calls[i])
                     : *(ngx_atomic_t *) ((u_char *) calls + figures[k].offset);
 
             ngx_http_urlstore_survey_put(survey,
@@ -741,13 +727,11 @@ ngx_http_urlstore_route_set(ngx_http_urlstore_ctx_t *ctx)
 
     rc = ngx_http_urlstore_set_batch(ctx);
 
-    if (rc != NGX_DECLINED) {
-        return rc;
+    if (rc == NGX_DECLINED) {
+        rc = ngx_http_urlstore_fan(ctx, &fan);
     }
 
-    fan = ngx_http_urlstore_fan(ctx, &rc);
-
-    if (fan == NULL) {
+    if (rc != NGX_DECLINED) {
         return rc;
     }
 
