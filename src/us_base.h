@@ -65,6 +65,29 @@ us_str_compare(us_str_t a, us_str_t b)
 }
 
 
+/*
+ * Cuts off what comes before this byte, and the byte: 1.  0: there is none, and
+ * *part is all of the text.
+ */
+
+static inline int
+us_str_cut(us_str_t *text, int byte, us_str_t *part)
+{
+    const uint8_t  *end;
+
+    end = text->len ? (const uint8_t *) memchr(text->data, byte, text->len)
+                    : NULL;
+
+    part->data = text->data;
+    part->len = end ? (size_t) (end - text->data) : text->len;
+
+    text->data += part->len + (end != NULL);
+    text->len -= part->len + (end != NULL);
+
+    return end != NULL;
+}
+
+
 /* us_canon_t.merge: whether "www." makes no difference in a URL's host */
 
 #define US_MERGE_NO     0

@@ -19,23 +19,6 @@ us_list_is_id(us_str_t id)
 }
 
 
-int
-us_list_cut(us_str_t *list, us_str_t *id)
-{
-    const uint8_t  *comma;
-
-    comma = list->len ? memchr(list->data, ',', list->len) : NULL;
-
-    id->data = list->data;
-    id->len = comma ? (size_t) (comma - list->data) : list->len;
-
-    list->data += id->len + (comma != NULL);
-    list->len -= id->len + (comma != NULL);
-
-    return comma != NULL;
-}
-
-
 uint8_t *
 us_list_begin(uint8_t *p, const us_list_t *list)
 {
@@ -268,27 +251,6 @@ us_list_erasure(uint8_t *p, us_format_t format, const us_erasure_info_t *e,
 }
 
 
-/* cuts off the column that ends with this byte; 0: there is none */
-
-static int
-us_list_column(us_str_t *text, int last, us_str_t *column)
-{
-    const uint8_t  *end;
-
-    end = text->len ? memchr(text->data, last, text->len) : NULL;
-
-    if (end == NULL) {
-        return 0;
-    }
-
-    *column = (us_str_t) { end - text->data, text->data };
-    text->data += column->len + 1;
-    text->len -= column->len + 1;
-
-    return 1;
-}
-
-
 /* the index of a word; n: it is none of them */
 
 static unsigned
@@ -318,7 +280,7 @@ us_list_erasure_read(us_str_t *text, us_erasure_info_t *e, unsigned *left)
     };
 
     for (i = 0; i < 10; i++) {
-        if (!us_list_column(text, i < 9 ? '\t' : '\n', &c[i])) {
+        if (!us_str_cut(text, i < 9 ? '\t' : '\n', &c[i])) {
             return 0;
         }
     }
@@ -345,7 +307,7 @@ us_list_erasure_read(us_str_t *text, us_erasure_info_t *e, unsigned *left)
     *left = 0;
 
     for (more = us_str_compare(c[8], us_string("-")) != 0; more; /* void */ ) {
-        more = us_list_cut(&c[8], &place);
+        more = us_str_cut(&c[8], ',', &place);
         n = us_list_word(us_list_places, us_list_words(us_list_places), place);
 
         /* a place that only a later version knows: it is said of all */
@@ -372,7 +334,7 @@ us_list_set_read(us_str_t *text, us_store_set_info_t *set)
 
     for (i = 0; i < 5; i++) {
 
-        if (!us_list_column(text, i < 4 ? '\t' : '\n', &column)) {
+        if (!us_str_cut(text, i < 4 ? '\t' : '\n', &column)) {
             return 0;
         }
 
@@ -531,6 +493,7 @@ uint8_t *
 us_explain_parts(uint8_t *p, const us_canon_t *canon)
 {
     us_str_t         scheme, path, file, query;
+    const uint8_t   *slash;
     const us_url_t  *u;
 
     u = &canon->url;
@@ -546,12 +509,8 @@ us_explain_parts(uint8_t *p, const us_canon_t *canon)
 
     /* what follows the last slash */
 
-    file.data = path.data + path.len;
-
-    while (file.data > path.data && file.data[-1] != '/') {
-        file.data--;
-    }
-
+    slash = path.len ? memrchr(path.data, '/', path.len) : NULL;
+    file.data = slash ? slash + 1 : path.data;
     file.len = path.data + path.len - file.data;
     p = file.len ? us_json_quote(p, file) : us_put(p, "null");
     p = us_put(p, ",\"query\":");
@@ -627,8 +586,7 @@ us_explain_spelling(us_store_t *s, const us_canon_t *canon, uint8_t *buf,
     text->data = buf;
     text->len = us_store_item_url(&item, buf);
 
-    return text->len != before.len
-           || memcmp(text->data, before.data, text->len) != 0;
+    return us_str_compare(*text, before) != 0;
 }
 
 

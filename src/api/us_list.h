@@ -40,9 +40,6 @@ typedef struct {
 /* whether it is an id of at most US_LIST_DIGITS digits, given or not */
 int us_list_is_id(us_str_t id);
 
-/* cuts off the first id, and the comma after it; 1: there was one */
-int us_list_cut(us_str_t *list, us_str_t *id);
-
 uint8_t *us_list_begin(uint8_t *p, const us_list_t *list);
 
 /* an id as the client wrote it; US_ANSWER_SEEN: its URL, and the word "ok" */

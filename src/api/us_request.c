@@ -29,20 +29,17 @@ static const us_str_t  us_args_flags[] = {
 static int
 us_args_known(const char *known, us_str_t name)
 {
-    int     i;
-    size_t  n;
+    int       i;
+    us_str_t  words, word;
 
-    for (i = 0; *known; i++) {
-        n = strcspn(known, " ");
+    words = us_str_of(known);
 
-        if (n == name.len && memcmp(known, name.data, n) == 0) {
+    for (i = 0; words.len; i++) {
+        (void) us_str_cut(&words, ' ', &word);
+
+        if (word.len == name.len && memcmp(word.data, name.data, word.len) == 0)
+        {
             return i;
-        }
-
-        known += n;
-
-        if (*known == ' ') {
-            known++;
         }
     }
 
@@ -53,37 +50,28 @@ us_args_known(const char *known, us_str_t name)
 us_args_fault_t
 us_args_check(us_str_t query, const char *known, us_str_t *name)
 {
-    int             n;
-    size_t          i;
-    uint64_t        seen;
-    const uint8_t  *p, *next, *last, *eq;
+    int       n, has;
+    size_t    i;
+    us_str_t  value;
+    uint64_t  seen;
 
     seen = 0;
-    last = query.data + query.len;
 
-    for (p = query.data; p < last; p = next + 1) {
+    while (query.len) {
+        (void) us_str_cut(&query, '&', &value);
 
-        next = memchr(p, '&', last - p);
-        if (next == NULL) {
-            next = last;
-        }
-
-        if (next == p) {
+        if (value.len == 0) {
             continue;
         }
 
-        eq = memchr(p, '=', next - p);
-
-        name->data = p;
-        name->len = (eq ? eq : next) - p;
-
+        has = us_str_cut(&value, '=', name);
         n = us_args_known(known, *name);
 
         if (n == -1) {
             return US_ARGS_UNKNOWN;
         }
 
-        if (eq == NULL) {
+        if (!has) {
             return US_ARGS_NO_VALUE;
         }
 
@@ -95,15 +83,15 @@ us_args_check(us_str_t query, const char *known, us_str_t *name)
 
         /* a flag that has another value */
 
-        if (next - eq == 1
-            || (next - eq == 2 && (eq[1] == '0' || eq[1] == '1')))
+        if (value.len == 0
+            || (value.len == 1 && (*value.data == '0' || *value.data == '1')))
         {
             continue;
         }
 
         for (i = 0; i < sizeof(us_args_flags) / sizeof(us_args_flags[0]); i++) {
             if (us_str_compare(us_args_flags[i], *name) == 0) {
-                name->len = next - p;
+                name->len += 1 + value.len;
                 return US_ARGS_FLAG;
             }
         }
@@ -116,28 +104,18 @@ us_args_check(us_str_t query, const char *known, us_str_t *name)
 int
 us_args_find(us_str_t query, const char *name, us_str_t *value)
 {
-    size_t          len;
-    const uint8_t  *p, *next, *last;
-
-    if (query.len == 0) {
-        return 0;
-    }
+    size_t    len;
+    us_str_t  arg;
 
     len = strlen(name);
-    last = query.data + query.len;
 
-    for (p = query.data; p < last; p = next + 1) {
+    while (query.len) {
+        (void) us_str_cut(&query, '&', &arg);
 
-        next = memchr(p, '&', last - p);
-        if (next == NULL) {
-            next = last;
-        }
-
-        if ((size_t) (next - p) > len && p[len] == '='
-            && memcmp(p, name, len) == 0)
+        if (arg.len > len && arg.data[len] == '='
+            && memcmp(arg.data, name, len) == 0)
         {
-            value->data = p + len + 1;
-            value->len = next - value->data;
+            *value = (us_str_t) { arg.len - len - 1, arg.data + len + 1 };
             return 1;
         }
     }
@@ -221,24 +199,22 @@ us_id_parse_shard(us_str_t text, uint64_t first, uint64_t *id)
 static us_str_t
 us_media_name(us_str_t s)
 {
-    const uint8_t  *end;
+    us_str_t  name;
 
-    while (s.len && (*s.data == ' ' || *s.data == '\t')) {
-        s.data++;
-        s.len--;
+    (void) us_str_cut(&s, ';', &name);
+
+    while (name.len && (*name.data == ' ' || *name.data == '\t')) {
+        name.data++;
+        name.len--;
     }
 
-    end = s.len ? memchr(s.data, ';', s.len) : NULL;
-
-    if (end) {
-        s.len = end - s.data;
+    while (name.len && (name.data[name.len - 1] == ' '
+                        || name.data[name.len - 1] == '\t'))
+    {
+        name.len--;
     }
 
-    while (s.len && (s.data[s.len - 1] == ' ' || s.data[s.len - 1] == '\t')) {
-        s.len--;
-    }
-
-    return s;
+    return name;
 }
 
 
@@ -252,68 +228,52 @@ us_media_is(us_str_t name, const char *word)
 
 /* a type of bodies, of replies, or of both: -1 is none */
 
-static const struct {
+typedef struct {
     const char  *name;
     int          body;                /* us_input_format_t */
     int          reply;               /* us_format_t */
-} us_media_types[] = {
+} us_media_t;
+
+
+static const us_media_t  us_media_types[] = {
     { "application/json", US_INPUT_JSON, US_FORMAT_JSON },
     { "application/x-ndjson", US_INPUT_NDJSON, US_FORMAT_NDJSON },
     { "application/ndjson", US_INPUT_NDJSON, US_FORMAT_NDJSON },
     { "application/jsonl", US_INPUT_NDJSON, US_FORMAT_NDJSON },
     { "text/plain", US_INPUT_TEXT, US_FORMAT_TEXT },
     { "text/*", -1, US_FORMAT_TEXT },
-    { "application/x-www-form-urlencoded", US_INPUT_FORM, -1 }
+    { "application/x-www-form-urlencoded", US_INPUT_FORM, -1 },
+    { NULL, -1, -1 }
 };
 
-#define US_MEDIA_TYPES  (sizeof(us_media_types) / sizeof(us_media_types[0]))
+
+/* the row of a type; the last one: it is none of them */
+
+static const us_media_t *
+us_media_find(us_str_t name)
+{
+    const us_media_t  *m;
+
+    for (m = us_media_types; m->name && !us_media_is(name, m->name); m++) {
+        /* void */
+    }
+
+    return m;
+}
 
 
 int
 us_media_body(us_str_t content_type, us_input_format_t *format)
 {
-    size_t    i;
-    us_str_t  name;
+    const us_media_t  *m;
 
-    name = us_media_name(content_type);
+    m = us_media_find(us_media_name(content_type));
 
-    for (i = 0; i < US_MEDIA_TYPES; i++) {
-        if (us_media_types[i].body != -1
-            && us_media_is(name, us_media_types[i].name))
-        {
-            *format = us_media_types[i].body;
-            return 0;
-        }
+    if (m->body != -1) {
+        *format = m->body;
     }
 
-    return -1;
-}
-
-
-/* 1: *format is one of the range */
-
-static int
-us_media_range(us_str_t range, us_format_t preset, us_format_t *format)
-{
-    size_t    i;
-    us_str_t  name;
-
-    name = us_media_name(range);
-
-    for (i = 0; i < US_MEDIA_TYPES; i++) {
-        if (us_media_types[i].reply != -1
-            && us_media_is(name, us_media_types[i].name))
-        {
-            *format = us_media_types[i].reply;
-            return 1;
-        }
-    }
-
-    *format = preset;
-
-    return us_media_is(name, "*/*")
-           || (us_media_is(name, "application/*")
-               && preset != US_FORMAT_TEXT);
+    return m->body != -1 ? 0 : -1;
 }
 
 
@@ -371,31 +331,32 @@ us_media_quality(us_str_t range)
 us_format_t
 us_media_accept(us_str_t accept, us_format_t preset)
 {
-    unsigned        q, best;
-    us_str_t        range;
-    us_format_t     format, found;
-    const uint8_t  *p, *last, *comma;
+    int          reply;
+    unsigned     q, best;
+    us_str_t     range, name;
+    us_format_t  found;
 
-    last = accept.data + accept.len;
     best = 0;
     found = preset;
 
-    for (p = accept.data; p < last; p = comma + 1) {
-        comma = memchr(p, ',', last - p);
-        if (comma == NULL) {
-            comma = last;
+    while (accept.len) {
+        (void) us_str_cut(&accept, ',', &range);
+
+        name = us_media_name(range);
+        reply = us_media_find(name)->reply;
+
+        if (us_media_is(name, "*/*")
+            || (us_media_is(name, "application/*")
+                && preset != US_FORMAT_TEXT))
+        {
+            reply = preset;
         }
 
-        range.data = p;
-        range.len = comma - p;
+        q = reply == -1 ? 0 : us_media_quality(range);
 
-        if (us_media_range(range, preset, &format)) {
-            q = us_media_quality(range);
-
-            if (q > best) {
-                best = q;
-                found = format;
-            }
+        if (q > best) {
+            best = q;
+            found = reply;
         }
     }
 

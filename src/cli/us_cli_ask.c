@@ -148,35 +148,18 @@ us_ask_answer(us_ask_t *a, us_str_t asked, us_str_t line)
     us_str_t  word, rest;
 
     rest = line;
-    word = us_string("");
+
+    /* "ID<TAB>STATUS<TAB>URL", or "ID<TAB>-<TAB>unknown" */
+
+    (void) us_str_cut(&rest, '\t', &word);
 
     if (a->command == &us_cli_get) {
-        /* "ID<TAB>-<TAB>unknown" */
-        for (word = rest; word.len && *word.data != '\t'; word.len--) {
-            word.data++;
-        }
-
-        if (word.len > 2 && memcmp(word.data, "\t-\t", 3) == 0) {
+        if (rest.len > 1 && memcmp(rest.data, "-\t", 2) == 0) {
             a->code = US_CLI_REFUSED;
         }
 
     } else {
-        /* "ID<TAB>STATUS<TAB>URL" */
-        while (rest.len && *rest.data++ != '\t') {
-            rest.len--;
-        }
-
-        rest.len -= (rest.len != 0);
-
-        for (word = rest, word.len = 0;
-             word.len < rest.len && rest.data[word.len] != '\t';
-             word.len++)
-        {
-            /* void */
-        }
-
-        rest.data += word.len + (word.len < rest.len);
-        rest.len -= word.len + (word.len < rest.len);
+        (void) us_str_cut(&rest, '\t', &word);
 
         if (!us_ask_is(word, "new") && !us_ask_is(word, "seen")
             && !us_ask_is(word, "due"))
@@ -229,23 +212,16 @@ us_ask_print(us_ask_t *a, uint64_t id, us_answer_t answer, us_str_t text)
 }
 
 
-/* URLs of a directory, by groups */
+/* n URLs of a directory, of which k have no reason why they are refused */
 
 static int
-us_ask_group(us_ask_t *a, us_store_item_t *items, const char **refused,
-    unsigned n)
+us_ask_group(us_ask_t *a, us_store_item_t *group, unsigned k,
+    const char **refused, unsigned n)
 {
-    int               known;
-    size_t            len;
-    uint8_t           url[US_URL_MAX + 8];
-    unsigned          i, k;
-    us_store_item_t   group[US_STORE_GROUP];
-
-    for (i = 0, k = 0; i < n; i++) {
-        if (refused[i] == NULL) {
-            group[k++] = items[i];
-        }
-    }
+    int        known;
+    size_t     len;
+    uint8_t    url[US_URL_MAX + 8];
+    unsigned   i;
 
     if (a->embed) {
         if ((a->set ? us_embed_add_set(a->embed, group, k, a->members)
@@ -311,7 +287,7 @@ us_ask_urls(void *data, us_str_t text)
     us_ask_t *a = data;
 
     int               rc;
-    unsigned          n;
+    unsigned          n, k;
     us_canon_t        canon;
     const char       *refused[US_STORE_GROUP];
     us_verdict_t      verdict;
@@ -320,25 +296,25 @@ us_ask_urls(void *data, us_str_t text)
 
     rc = US_CLI_DONE;
     n = 0;
+    k = 0;
 
     while (text.len && rc == US_CLI_DONE) {
         verdict = us_normalize(a->norm, a->ws, us_cli_line(&text), NULL,
                                &canon);
-        refused[n] = NULL;
+        refused[n] = us_verdict_name(verdict);
 
         if (verdict == US_URL_OK) {
-            memset(&items[n], 0, sizeof(us_store_item_t));
-            memcpy(urls[n], canon.url.href.data, canon.url.href.len);
-            items[n].url = (us_str_t) { canon.url.href.len, urls[n] };
-            items[n].merge = canon.merge;
-
-        } else {
-            refused[n] = us_verdict_name(verdict);
+            refused[n] = NULL;
+            memset(&items[k], 0, sizeof(us_store_item_t));
+            memcpy(urls[k], canon.url.href.data, canon.url.href.len);
+            items[k].url = (us_str_t) { canon.url.href.len, urls[k] };
+            items[k++].merge = canon.merge;
         }
 
         if (++n == US_STORE_GROUP || text.len == 0) {
-            rc = us_ask_group(a, items, refused, n);
+            rc = us_ask_group(a, items, k, refused, n);
             n = 0;
+            k = 0;
         }
     }
 
@@ -417,10 +393,8 @@ us_ask_own(us_ask_t *a, const char *dir)
     a->data.path = dir;
 
     if (access(dir, F_OK) == 0) {
-        code = us_cli_data_open(&a->data, dir);
-
-        if (code != US_CLI_DONE) {
-            return code;
+        if (us_cli_data_open(&a->data, dir) != US_CLI_DONE) {
+            return US_CLI_USAGE;
         }
 
         rc = us_manifest_read(a->data.dirfd, &m, &e);
@@ -627,15 +601,11 @@ us_ask_command(int argc, char **argv)
         return us_cli_fail("--older and --set exclude each other");
     }
 
-    if (a.set) {
-        snprintf(a.path, sizeof(a.path), "%s?set=%s", a.endpoint, a.set);
-        a.endpoint = a.path;
+    /* of a service, they are part of the request */
 
-    } else if (a.older) {
-
-        /* of a service, it is part of the request */
-
-        snprintf(a.path, sizeof(a.path), "%s?older=%s", a.endpoint, a.older);
+    if (a.set || a.older) {
+        snprintf(a.path, sizeof(a.path), "%s?%s=%s", a.endpoint,
+                 a.set ? "set" : "older", a.set ? a.set : a.older);
         a.endpoint = a.path;
     }
 

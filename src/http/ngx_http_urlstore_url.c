@@ -289,7 +289,7 @@ ngx_http_urlstore_ids_produce(ngx_http_urlstore_ctx_t *ctx,
         list.data = b->pos;
         list.len = b->last - b->pos;
 
-        (void) us_list_cut(&list, &id);
+        (void) us_str_cut(&list, ',', &id);
 
         answer = ids->find(ctx, ids, id, buf, &url);
         out->pos = us_list_id(out->pos, &ids->list, id, url, answer);
@@ -580,7 +580,7 @@ ngx_http_urlstore_ids(ngx_http_urlstore_ctx_t *ctx,
     /* GET /url/7,9 */
 
     do {
-        more = us_list_cut(&list, &id);
+        more = us_str_cut(&list, ',', &id);
         rc = ngx_http_urlstore_ids_add(ctx, US_INPUT_URL, id);
 
         if (rc != NGX_OK) {

@@ -107,7 +107,7 @@ ngx_http_urlstore_route_ids(ngx_http_urlstore_ctx_t *ctx)
         list.len = cl->buf->last - cl->buf->pos;
 
         while (list.len) {
-            (void) us_list_cut(&list, &text);
+            (void) us_str_cut(&list, ',', &text);
 
             /* no shard can have given what is no shard's number, or longer */
 

@@ -318,14 +318,14 @@ checks(void **state)
 
     ids = us_string("12,3,");
 
-    assert_int_equal(us_list_cut(&ids, &id), 1);
+    assert_int_equal(us_str_cut(&ids, ',', &id), 1);
     assert_int_equal(id.len, 2);
     assert_memory_equal(id.data, "12", 2);
-    assert_int_equal(us_list_cut(&ids, &id), 1);
+    assert_int_equal(us_str_cut(&ids, ',', &id), 1);
     assert_int_equal(id.len, 1);
     assert_memory_equal(id.data, "3", 1);
     assert_int_equal(ids.len, 0);
-    assert_int_equal(us_list_cut(&ids, &id), 0);
+    assert_int_equal(us_str_cut(&ids, ',', &id), 0);
     assert_int_equal(id.len, 0);
 }
 
