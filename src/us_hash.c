@@ -83,32 +83,44 @@ us_sip_rest(const uint8_t *p, size_t len)
 }
 
 
-uint64_t
-us_hash(const uint8_t key[16], unsigned domain, const uint8_t *p, size_t len)
+static inline void
+us_sip_init(uint64_t v[4], const uint8_t key[16])
 {
-    uint64_t        k0, k1, m, v[4];
-    const uint8_t  *end;
+    uint64_t  k0, k1;
 
     k0 = us_sip_word(key, 8);
     k1 = us_sip_word(key + 8, 8);
 
     v[0] = k0 ^ 0x736f6d6570736575;
     v[1] = k1 ^ 0x646f72616e646f6d;
-    v[2] = k0 ^ 0x6c7967656e657261 ^ domain;
+    v[2] = k0 ^ 0x6c7967656e657261;
     v[3] = k1 ^ 0x7465646279746573;
+}
 
-    for (end = p + (len & ~(size_t) 7); p < end; p += 8) {
-        m = us_sip_word(p, 8);
-        v[3] ^= m;
-        us_sip_round(v);
-        v[0] ^= m;
-    }
 
-    m = (uint64_t) len << 56 | us_sip_rest(p, len);
-
+static inline void
+us_sip_add(uint64_t v[4], uint64_t m)
+{
     v[3] ^= m;
     us_sip_round(v);
     v[0] ^= m;
+}
+
+
+uint64_t
+us_hash(const uint8_t key[16], unsigned domain, const uint8_t *p, size_t len)
+{
+    uint64_t        v[4];
+    const uint8_t  *end;
+
+    us_sip_init(v, key);
+    v[2] ^= domain;
+
+    for (end = p + (len & ~(size_t) 7); p < end; p += 8) {
+        us_sip_add(v, us_sip_word(p, 8));
+    }
+
+    us_sip_add(v, (uint64_t) len << 56 | us_sip_rest(p, len));
 
     v[2] ^= 0xff;
     us_sip_round(v);
@@ -119,28 +131,12 @@ us_hash(const uint8_t key[16], unsigned domain, const uint8_t *p, size_t len)
 }
 
 
-static inline void
-us_hash128_word(us_hash128_t *h, uint64_t m)
-{
-    h->v[3] ^= m;
-    us_sip_round(h->v);
-    h->v[0] ^= m;
-}
-
-
 void
 us_hash128_init(us_hash128_t *h, const uint8_t key[16])
 {
-    uint64_t  k0, k1;
+    us_sip_init(h->v, key);
 
-    k0 = us_sip_word(key, 8);
-    k1 = us_sip_word(key + 8, 8);
-
-    h->v[0] = k0 ^ 0x736f6d6570736575;
-    h->v[1] = k1 ^ 0x646f72616e646f6d ^ 0xee;
-    h->v[2] = k0 ^ 0x6c7967656e657261;
-    h->v[3] = k1 ^ 0x7465646279746573;
-
+    h->v[1] ^= 0xee;
     h->rest = 0;
     h->len = 0;
 }
@@ -163,14 +159,14 @@ us_hash128_add(us_hash128_t *h, const uint8_t *p, size_t len)
             return;
         }
 
-        us_hash128_word(h, h->rest | us_sip_word(p, n) << (8 * have));
+        us_sip_add(h->v, h->rest | us_sip_word(p, n) << (8 * have));
 
         p += n;
         len -= n;
     }
 
     for (end = p + (len & ~(size_t) 7); p < end; p += 8) {
-        us_hash128_word(h, us_sip_word(p, 8));
+        us_sip_add(h->v, us_sip_word(p, 8));
     }
 
     h->rest = us_sip_word(p, len & 7);
@@ -182,7 +178,7 @@ us_hash128_end(us_hash128_t *h, uint64_t out[2])
 {
     unsigned  i, k;
 
-    us_hash128_word(h, h->len << 56 | h->rest);
+    us_sip_add(h->v, h->len << 56 | h->rest);
 
     h->v[2] ^= 0xee;
 

@@ -25,11 +25,25 @@ typedef struct {
 } us_process_stat_t;
 
 
+/*
+ * 0, or -1 with errno.  Read is the file of the first thread, which has the
+ * start and the number of threads of the process: a process that qemu runs is
+ * told of its own /proc/PID/stat what others do not find there.
+ *
+ * The second field, the name of the program, may contain blanks and
+ * parentheses: the fields that follow are counted from its end.
+ */
+
 static int
-us_process_read(const char *path, char *buf)
+us_process_stat(pid_t pid, us_process_stat_t *st)
 {
-    int      fd, err;
-    ssize_t  n;
+    int          fd, err;
+    char         path[48], buf[US_PROCESS_STAT];
+    ssize_t      n;
+    const char  *p;
+
+    snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", (int) pid,
+             (int) pid);
 
     fd = open(path, O_RDONLY|O_CLOEXEC);
 
@@ -50,48 +64,16 @@ us_process_read(const char *path, char *buf)
     }
 
     buf[n] = '\0';
-
-    return 0;
-}
-
-
-/*
- * 0, or -1 with errno.  Read is the file of the first thread, which has the
- * start and the number of threads of the process: a process that qemu runs is
- * told of its own /proc/PID/stat what others do not find there.
- *
- * The second field, the name of the program, may contain blanks and
- * parentheses: the fields that follow are counted from its end.
- */
-
-static int
-us_process_stat(pid_t pid, us_process_stat_t *st)
-{
-    int          n;
-    char         path[48], buf[US_PROCESS_STAT];
-    const char  *p;
-
-    snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", (int) pid,
-             (int) pid);
-
-    if (us_process_read(path, buf) != 0) {
-        return -1;
-    }
-
     p = strrchr(buf, ')');
-
-    if (p == NULL) {
-        errno = EINVAL;
-        return -1;
-    }
 
     /* state, 16 fields, the number of threads, one field, the start */
 
-    n = sscanf(p + 1, " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s"
-               " %*s %*s %*s %*s %ld %*s %llu",
-               &st->state, &st->threads, &st->start);
-
-    if (n != 3) {
+    if (p == NULL
+        || sscanf(p + 1, " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s"
+                  " %*s %*s %*s %*s %ld %*s %llu",
+                  &st->state, &st->threads, &st->start)
+           != 3)
+    {
         errno = EINVAL;
         return -1;
     }
@@ -170,27 +152,6 @@ us_process_alive(us_process_t process)
 }
 
 
-/* whether a list with commas has the name */
-
-static int
-us_process_named(const char *list, const char *name)
-{
-    size_t  n;
-
-    for ( ;; list += n + 1) {
-        n = strcspn(list, ",");
-
-        if (n == strlen(name) && memcmp(list, name, n) == 0) {
-            return 1;
-        }
-
-        if (list[n] == '\0') {
-            return 0;
-        }
-    }
-}
-
-
 /*
  * A line of /proc/self/cgroup: "0::PATH" of v2, "N:CONTROLLERS:PATH" of v1.  In
  * a container the path may be one of the host, of which /sys shows only the
@@ -226,7 +187,9 @@ us_process_memory(const char *root)
 
         /* of v1, that of memory alone, or with others */
 
-        if (v1 && !us_process_named(path + 1, "memory")) {
+        (void) snprintf(name, sizeof(name), ",%s,", path + 1);
+
+        if (v1 && strstr(name, ",memory,") == NULL) {
             continue;
         }
 

@@ -67,78 +67,64 @@ us_audit_known(us_audit_t *a, uint64_t number)
 }
 
 
-/*
- * Reads on; 1: there may be more.  A line of another program, or of a number
- * that the store has not given, is passed over.
- */
-
-static int
-us_audit_piece(us_audit_t *a, uint64_t most)
-{
-    ssize_t            got;
-    uint8_t           *p, *end;
-    uint64_t          *known;
-    unsigned           left;
-    us_str_t           line;
-    us_erasure_info_t  e;
-
-    got = us_disk_pread(a->fd, a->buf + a->n, US_AUDIT_BUF - a->n, a->size);
-
-    if (got == -1) {
-        return -1;
-    }
-
-    a->size += (uint64_t) got;
-    a->n += (size_t) got;
-    p = a->buf;
-
-    while ((end = memchr(p, '\n', a->n)) != NULL) {
-        end++;
-
-        line.data = p + US_AUDIT_TIME;
-        line.len = (size_t) (end - line.data);
-
-        if (end - p > US_AUDIT_TIME && us_list_erasure_read(&line, &e, &left)
-            && e.number <= most)
-        {
-            known = us_audit_known(a, e.number);
-
-            if (known == NULL) {
-                return -1;
-            }
-
-            *known = us_audit_code(&e, left);
-        }
-
-        a->n -= (size_t) (end - p);
-        p = end;
-    }
-
-    /* a line that no line of ours is as long as */
-
-    a->n = a->n == US_AUDIT_BUF ? 0 : a->n;
-    memmove(a->buf, p, a->n);
-
-    return got != 0;
-}
-
+/* a line of another program, or of a number not given, is passed over */
 
 int
 us_audit_read(us_audit_t *a, uint64_t most)
 {
-    int       rc;
-    unsigned  i;
+    ssize_t            got;
+    uint8_t           *p, *end;
+    uint64_t          *known;
+    unsigned           i, left;
+    us_str_t           line;
+    us_erasure_info_t  e;
 
     if (a->buf == NULL) {
         return 0;
     }
 
-    for (i = 0, rc = 1; i < US_AUDIT_READ && rc == 1; i++) {
-        rc = us_audit_piece(a, most);
+    for (i = 0, got = 1; i < US_AUDIT_READ && got; i++) {
+        got = us_disk_pread(a->fd, a->buf + a->n, US_AUDIT_BUF - a->n,
+                            a->size);
+
+        if (got == -1) {
+            return -1;
+        }
+
+        a->size += (uint64_t) got;
+        a->n += (size_t) got;
+        p = a->buf;
+
+        while ((end = memchr(p, '\n', a->n)) != NULL) {
+            end++;
+
+            line.data = p + US_AUDIT_TIME;
+            line.len = (size_t) (end - line.data);
+
+            if (end - p > US_AUDIT_TIME
+                && us_list_erasure_read(&line, &e, &left) && e.number <= most)
+            {
+                known = us_audit_known(a, e.number);
+
+                if (known == NULL) {
+                    return -1;
+                }
+
+                *known = us_audit_code(&e, left);
+            }
+
+            a->n -= (size_t) (end - p);
+            p = end;
+        }
+
+        /* a line that no line of ours is as long as */
+
+        a->n = a->n == US_AUDIT_BUF ? 0 : a->n;
+        memmove(a->buf, p, a->n);
     }
 
-    if (rc != 0) {
-        return rc;
+    if (got) {
+        return 1;
     }
 
     /* of a writer that was killed, or found no room */

@@ -28,33 +28,20 @@ us_quota_number(us_str_t text, uint64_t *n)
 int
 us_quota_rate(us_str_t text, uint64_t *rate)
 {
+    uint8_t   unit;
     uint64_t  n, seconds;
 
     if (text.len < 3 || text.data[text.len - 2] != '/') {
         return -1;
     }
 
-    switch (text.data[text.len - 1]) {
-    case 's':
-        seconds = 1;
-        break;
-    case 'm':
-        seconds = 60;
-        break;
-    case 'h':
-        seconds = 3600;
-        break;
-    default:
-        return -1;
-    }
+    unit = text.data[text.len - 1];
+    seconds = unit == 's' ? 1 : unit == 'm' ? 60 : unit == 'h' ? 3600 : 0;
 
     text.len -= 2;
+    text.len -= (text.data[text.len - 1] == 'r');
 
-    if (text.data[text.len - 1] == 'r') {
-        text.len--;
-    }
-
-    if (us_quota_number(text, &n) != 0 || n == 0) {
+    if (seconds == 0 || us_quota_number(text, &n) != 0 || n == 0) {
         return -1;
     }
 
@@ -67,13 +54,11 @@ us_quota_rate(us_str_t text, uint64_t *rate)
 int
 us_quota_burst(us_str_t text, uint64_t *burst)
 {
-    uint64_t  n;
-
-    if (us_quota_number(text, &n) != 0) {
+    if (us_quota_number(text, burst) != 0) {
         return -1;
     }
 
-    *burst = n * US_QUOTA_UNITS;
+    *burst *= US_QUOTA_UNITS;
 
     return 0;
 }

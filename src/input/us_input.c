@@ -70,12 +70,8 @@ us_input_fail(us_input_t *in, const char *error)
 static int
 us_input_append(us_input_t *in, us_json_buf_t *b, const uint8_t *p, size_t len)
 {
-    if (us_json_buf_add(b, p, len) != 0) {
-        us_input_fail(in, "out of memory");
-        return -1;
-    }
-
-    return 0;
+    return us_json_buf_add(b, p, len) == 0
+           ? 0 : us_input_fail(in, "out of memory");
 }
 
 
@@ -112,8 +108,7 @@ us_input_line(us_input_t *in, size_t most, us_str_t *line)
             return US_INPUT_ERROR;
         }
 
-        line->data = in->kept.data;
-        line->len = in->kept.len;
+        *line = (us_str_t) { in->kept.len, in->kept.data };
     }
 
     in->p = lf ? lf + 1 : in->last;
@@ -169,13 +164,11 @@ us_input_emit(us_input_t *in, us_input_kind_t kind, us_str_t text)
     }
 
     if (kind <= US_INPUT_NUMBER && us_input_has(in, US_INPUT_F_BASE)) {
-        item->base.data = in->base.data;
-        item->base.len = in->base.len;
+        item->base = (us_str_t) { in->base.len, in->base.data };
     }
 
     if (us_input_has(in, US_INPUT_F_REF)) {
-        item->ref.data = in->ref.data;
-        item->ref.len = in->ref.len;
+        item->ref = (us_str_t) { in->ref.len, in->ref.data };
     }
 
     return US_INPUT_ITEM;
@@ -530,21 +523,15 @@ us_input_one(us_input_t *in)
     us_str_t  text;
 
     text.data = in->text.data;
-    text.len = in->text.len;
+    text.len = in->bad || in->too_long ? 0 : in->text.len;
 
     if (in->bad) {
-        text.len = 0;
         in->have &= ~(1 << US_INPUT_F_REF);
-
         return us_input_emit(in, US_INPUT_BAD, text);
     }
 
-    if (in->too_long) {
-        text.len = 0;
-        return us_input_emit(in, US_INPUT_LONG, text);
-    }
-
-    return us_input_emit(in, in->number ? US_INPUT_NUMBER : US_INPUT_URL,
+    return us_input_emit(in, in->too_long ? US_INPUT_LONG
+                             : in->number ? US_INPUT_NUMBER : US_INPUT_URL,
                          text);
 }
 
@@ -648,20 +635,15 @@ us_input_element(us_input_t *in)
 static us_input_rc_t
 us_input_json(us_input_t *in)
 {
-    us_str_t       text;
     us_input_rc_t  rc;
 
     if (!in->read) {
         rc = in->begun ? US_INPUT_ITEM : us_input_keep(in);
 
-        if (rc != US_INPUT_ITEM) {
-            return rc;
+        if (rc == US_INPUT_ITEM) {
+            rc = us_input_object(in, (us_str_t) { in->kept.len,
+                                                  in->kept.data });
         }
-
-        text.data = in->kept.data;
-        text.len = in->kept.len;
-
-        rc = us_input_object(in, text);
 
         if (rc != US_INPUT_ITEM) {
             return rc;

@@ -139,34 +139,14 @@ us_json_unit(us_json_t *j, const uint8_t *p)
 }
 
 
-static int
-us_json_append_char(us_json_t *j, uint32_t c)
-{
-    size_t   n;
-    uint8_t  s[4];
-
-    if (c < 0x80) {
-        s[0] = c;
-        return us_json_append(j, s, 1);
-    }
-
-    n = c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
-
-    s[0] = (0xf00 >> n) | (c >> 6 * (n - 1));
-    s[1] = 0x80 | ((c >> 6 * (n - 2)) & 0x3f);
-    s[2] = 0x80 | ((n == 3 ? c : c >> 6) & 0x3f);
-    s[3] = 0x80 | (c & 0x3f);
-
-    return us_json_append(j, s, n);
-}
-
-
 /* j->p is at the backslash; 0 or -1 */
 
 static int
 us_json_escape(us_json_t *j)
 {
+    size_t          len;
     int32_t         n, low;
+    uint8_t         s[4];
     const char     *found;
     const uint8_t  *p;
 
@@ -230,14 +210,28 @@ us_json_escape(us_json_t *j)
 
     j->p = p;
 
-    return us_json_append_char(j, n);
+    /* as UTF-8 */
+
+    if (n < 0x80) {
+        s[0] = n;
+        return us_json_append(j, s, 1);
+    }
+
+    len = n < 0x800 ? 2 : n < 0x10000 ? 3 : 4;
+
+    s[0] = (0xf00 >> len) | (n >> 6 * (len - 1));
+    s[1] = 0x80 | ((n >> 6 * (len - 2)) & 0x3f);
+    s[2] = 0x80 | ((len == 3 ? n : n >> 6) & 0x3f);
+    s[3] = 0x80 | (n & 0x3f);
+
+    return us_json_append(j, s, len);
 }
 
 
-/* of a number, a word or a string that is no key; j->p is after it */
+/* the end of any value; j->p is after it */
 
 static us_json_event_t
-us_json_scalar(us_json_t *j, us_json_event_t event)
+us_json_done(us_json_t *j, us_json_event_t event)
 {
     j->state = j->depth ? US_JSON_S_NEXT : US_JSON_S_DONE;
 
@@ -324,7 +318,7 @@ us_json_string(us_json_t *j)
         return US_JSON_KEY;
     }
 
-    return us_json_scalar(j, US_JSON_STRING);
+    return us_json_done(j, US_JSON_STRING);
 }
 
 
@@ -342,9 +336,8 @@ us_json_close(us_json_t *j)
     j->p++;
     j->depth--;
     j->arrays >>= 1;
-    j->state = j->depth ? US_JSON_S_NEXT : US_JSON_S_DONE;
 
-    return array ? US_JSON_ARRAY_END : US_JSON_OBJECT_END;
+    return us_json_done(j, array ? US_JSON_ARRAY_END : US_JSON_OBJECT_END);
 }
 
 
@@ -366,7 +359,7 @@ us_json_word(us_json_t *j, const char *word, us_json_event_t event)
 
     j->p += len;
 
-    return us_json_scalar(j, event);
+    return us_json_done(j, event);
 }
 
 
@@ -432,7 +425,7 @@ us_json_number(us_json_t *j)
 
     j->p = end;
 
-    return us_json_scalar(j, US_JSON_NUM);
+    return us_json_done(j, US_JSON_NUM);
 }
 
 
