@@ -277,52 +277,41 @@ us_help_roff_text(const char *s)
 }
 
 
-static void
-us_help_man_head(const char *name, const char *summary)
-{
-    printf(".TH \"URLSTORE");
-
-    if (name) {
-        (void) putchar('-');
-
-        while (*name) {
-            (void) putchar(toupper((unsigned char) *name++));
-        }
-    }
-
-    printf("\" 1 \"\" \"urlstore %s\"\n.SH NAME\n", US_VERSION);
-}
-
-
-static void
-us_help_man_all(void)
-{
-    const us_cli_command_t  *const *c;
-
-    us_help_man_head(NULL, NULL);
-    printf("urlstore \\- work with URL stores and lists of URLs\n"
-           ".SH SYNOPSIS\n.B urlstore\n.I COMMAND\n"
-           "[OPTION...] [ARGUMENT...]\n.br\n"
-           ".B urlstore \\-\\-help\n.br\n.B urlstore \\-\\-version\n"
-           ".SH COMMANDS\n");
-
-    for (c = us_cli_commands; *c; c++) {
-        printf(".TP\n.BR urlstore\\-%s (1)\n", (*c)->name);
-        us_help_roff((*c)->summary, SIZE_MAX);
-        printf("\n");
-    }
-
-    printf(".SH \"EXIT STATUS\"\n");
-    us_help_roff_text(us_help_exits);
-}
-
+/* c: NULL for the page of all commands */
 
 static void
 us_help_man(const us_cli_command_t *c)
 {
-    const us_cli_option_t  *o;
+    const char                     *name;
+    const us_cli_option_t          *o;
+    const us_cli_command_t  *const *all;
 
-    us_help_man_head(c->name, c->summary);
+    printf(".TH \"URLSTORE%s", c ? "-" : "");
+
+    for (name = c ? c->name : ""; *name; name++) {
+        (void) putchar(toupper((unsigned char) *name));
+    }
+
+    printf("\" 1 \"\" \"urlstore %s\"\n.SH NAME\n", US_VERSION);
+
+    if (c == NULL) {
+        printf("urlstore \\- work with URL stores and lists of URLs\n"
+               ".SH SYNOPSIS\n.B urlstore\n.I COMMAND\n"
+               "[OPTION...] [ARGUMENT...]\n.br\n"
+               ".B urlstore \\-\\-help\n.br\n.B urlstore \\-\\-version\n"
+               ".SH COMMANDS\n");
+
+        for (all = us_cli_commands; *all; all++) {
+            printf(".TP\n.BR urlstore\\-%s (1)\n", (*all)->name);
+            us_help_roff((*all)->summary, SIZE_MAX);
+            printf("\n");
+        }
+
+        printf(".SH \"EXIT STATUS\"\n");
+        us_help_roff_text(us_help_exits);
+        return;
+    }
+
     printf("urlstore\\-%s \\- ", c->name);
     us_help_roff(c->summary, SIZE_MAX);
     printf("\n.SH SYNOPSIS\n.B urlstore %s\n%s", c->name,
@@ -488,11 +477,8 @@ us_help_run(int argc, char **argv)
         return us_cli_fail("no command \"%s\"", argv[optind]);
     }
 
-    if (help.man && c) {
+    if (help.man) {
         us_help_man(c);
-
-    } else if (help.man) {
-        us_help_man_all();
 
     } else if (help.bash) {
         us_help_bash();

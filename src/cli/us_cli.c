@@ -145,9 +145,7 @@ us_cli_text(const us_cli_option_t *o, void *value, const char *arg)
 int
 us_cli_bytes(const us_cli_option_t *o, void *value, const char *arg)
 {
-    *(size_t *) value = us_cli_size(o->name, arg, 1);
-
-    return *(size_t *) value ? US_CLI_DONE : US_CLI_USAGE;
+    return us_cli_size(o, value, arg, 1);
 }
 
 
@@ -185,52 +183,40 @@ us_cli_www(const us_cli_option_t *o, void *value, const char *arg)
 }
 
 
-size_t
-us_cli_size(const char *option, const char *text, size_t least)
+int
+us_cli_size(const us_cli_option_t *o, size_t *size, const char *arg,
+    size_t least)
 {
     char                *end;
-    size_t               size;
     unsigned             shift;
+    const char          *unit;
     unsigned long long   n;
 
+    static const char  units[] = "kmg";
+
     errno = 0;
-    n = strtoull(text, &end, 10);
-    shift = 0;
+    n = strtoull(arg, &end, 10);
+    unit = *end ? strchr(units, tolower((unsigned char) *end)) : NULL;
+    shift = unit ? 10 * (unsigned) (unit - units + 1) : 0;
+    end += (unit != NULL);
+    *size = (errno || *end || n > (SIZE_MAX >> 1) >> shift) ? 0 : n << shift;
 
-    switch (*end) {
-    case 'k': case 'K':
-        shift = 10;
-        break;
-    case 'm': case 'M':
-        shift = 20;
-        break;
-    case 'g': case 'G':
-        shift = 30;
-        break;
+    if (*size >= least && isdigit((unsigned char) *arg)) {
+        return US_CLI_DONE;
     }
 
-    end += (shift != 0);
-    size = (errno || *end || n > (SIZE_MAX >> 1) >> shift) ? 0 : n << shift;
-
-    if (size < least || !isdigit((unsigned char) *text)) {
-        fprintf(stderr, "urlstore: --%s \"%.40s\" is not a size", option,
-                text);
-
-        if (least > 1) {
-            fprintf(stderr, " of at least %zu bytes", least);
-        }
-
-        fprintf(stderr, ", such as 256m\n");
-        return 0;
-    }
-
-    return size;
+    return least > 1
+           ? us_cli_fail("--%s \"%.40s\" is not a size of at least %zu bytes, "
+                         "such as 256m", o->name, arg, least)
+           : us_cli_fail("--%s \"%.40s\" is not a size, such as 256m", o->name,
+                         arg);
 }
 
 
 double
 us_cli_count(const char *text, char **end)
 {
+    int     unit;
     double  n;
 
     n = isdigit((unsigned char) *text) ? strtod(text, end) : 0;
@@ -242,14 +228,9 @@ us_cli_count(const char *text, char **end)
 
     /* 50M and 5e7 are both what people write */
 
-    if (**end == 'k' || **end == 'K') {
-        n *= 1e3;
-        (*end)++;
-
-    } else if (**end == 'm' || **end == 'M') {
-        n *= 1e6;
-        (*end)++;
-    }
+    unit = tolower((unsigned char) **end);
+    n *= unit == 'k' ? 1e3 : unit == 'm' ? 1e6 : 1;
+    *end += (unit == 'k' || unit == 'm');
 
     return n >= 1 && n <= 1e12 ? n : 0;
 }
@@ -258,15 +239,9 @@ us_cli_count(const char *text, char **end)
 us_str_t
 us_cli_line(us_str_t *text)
 {
-    us_str_t        line;
-    const uint8_t  *end;
+    us_str_t  line;
 
-    end = memchr(text->data, '\n', text->len);
-    line.data = text->data;
-    line.len = end ? (size_t) (end - text->data) : text->len;
-
-    text->data += line.len + (end != NULL);
-    text->len -= line.len + (end != NULL);
+    (void) us_str_cut(text, '\n', &line);
 
     return line;
 }

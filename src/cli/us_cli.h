@@ -125,12 +125,14 @@ int us_cli_www(const us_cli_option_t *o, void *value, const char *arg);
 /* the same: the name of a set (us_cli_set.c) */
 int us_cli_set_name(const us_cli_option_t *o, void *value, const char *arg);
 
+/* bytes, "4096", "64k", "512M" or "4G", at least so many */
+int us_cli_size(const us_cli_option_t *o, size_t *size, const char *arg,
+    size_t least);
+
 /*
- * Bytes, "4096", "64k", "512M" or "4G", at least so many: 0 after a message.  A
- * number of things, "50000000", "50M" or "5e7", up to 10^12: 0 if text does not
- * begin with one; *end is what follows.
+ * A number of things, "50000000", "50M" or "5e7", up to 10^12: 0 if text does
+ * not begin with one; *end is what follows.
  */
-size_t us_cli_size(const char *option, const char *text, size_t least);
 double us_cli_count(const char *text, char **end);
 
 /* the next line of a text, which goes on after it */

@@ -9,7 +9,7 @@
  *                           awk '!seen[$0]++'                  (us_lineset)
  *     --normalize P         lines are URLs, taken as a zone with profile=P
  *                           and www=first takes them: printed canonical, and
- *                           one for both spellings of a site    (us_urlset)
+ *                           one for both spellings of a site
  *     --filter N,RATE       either, approximately: up to N lines, of which
  *                           RATE may be missing                 (us_filter)
  *
@@ -118,11 +118,11 @@ us_lineset_map(size_t size)
 static void
 us_lineset_destroy(us_lineset_t *set)
 {
-    if (set->text) {
+    if (set && set->text) {
         (void) munmap(set->text, set->size);
     }
 
-    if (set->cells) {
+    if (set && set->cells) {
         (void) munmap(set->cells, (set->mask + 1) * sizeof(uint64_t));
     }
 
@@ -474,190 +474,6 @@ us_lineset_add(us_lineset_t *set, const us_str_t *lines, size_t n,
 
 
 /*
- * Two sets of lines:
- *
- *     urls     'h' or 's', rest     rest: the URL from its host on, less a
- *                                   mergeable "www."
- *     sites    host[:port]          with a number: whether it has a "www."
- *
- * Whether "www." is mergeable depends on the host without it, so all URLs with
- * one rest agree on it, and the number of a site suffices to write its URLs.
- *
- * The letter of the scheme overwrites the byte before rest, which is the last
- * byte of "//" or of "www.".
- */
-
-typedef struct {
-    us_lineset_t  *urls;
-    us_lineset_t  *sites;
-    size_t         limit;
-} us_urlset_t;
-
-
-static void
-us_urlset_destroy(us_urlset_t *set)
-{
-    if (set->urls) {
-        us_lineset_destroy(set->urls);
-    }
-
-    if (set->sites) {
-        us_lineset_destroy(set->sites);
-    }
-
-    free(set);
-}
-
-
-/* as us_lineset_create() */
-
-static us_urlset_t *
-us_urlset_create(size_t limit, int counting)
-{
-    us_urlset_t  *set;
-
-    set = calloc(1, sizeof(us_urlset_t));
-    if (set == NULL) {
-        return NULL;
-    }
-
-    set->limit = limit ? limit : SIZE_MAX;
-    set->urls = us_lineset_create(limit, counting);
-    set->sites = us_lineset_create(limit, 1);
-
-    if (set->urls == NULL || set->sites == NULL) {
-        us_urlset_destroy(set);
-        return NULL;
-    }
-
-    return set;
-}
-
-
-/* both sets draw on one limit */
-
-static void
-us_urlset_share(us_urlset_t *set)
-{
-    size_t  urls, sites;
-
-    urls = us_lineset_memory(set->urls);
-    sites = us_lineset_memory(set->sites);
-
-    set->urls->limit = set->limit > sites ? set->limit - sites : 0;
-    set->sites->limit = set->limit > urls ? set->limit - urls : 0;
-}
-
-
-/* spells the site as its first URL does, which may be this one; 0 or -1 */
-
-static int
-us_urlset_spell(us_urlset_t *set, us_store_item_t *item)
-{
-    uint8_t       *p;
-    uint32_t       www;
-    uint64_t       h, *cell;
-    us_str_t       site;
-    us_lineset_t  *sites;
-
-    sites = set->sites;
-    site = us_site(item->rest);
-    www = item->spelling & US_SPELLING_WWW;
-
-    /* in place of a count there is whether the site has a "www." */
-
-    h = us_hash(sites->key, 0, site.data, site.len);
-    p = us_lineset_find(sites, site, h, &cell);
-
-    if (p) {
-        memcpy(&www, p, sites->count_len);
-
-    } else {
-        if (us_lineset_reserve(sites, 1, site.len) == -1) {
-            return -1;
-        }
-
-        /* the cells may have been moved */
-
-        (void) us_lineset_find(sites, site, h, &cell);
-
-        *cell = us_lineset_cell(h, us_lineset_append(sites, site));
-        memcpy(sites->text + us_lineset_offset(*cell), &www,
-               sites->count_len);
-    }
-
-    item->spelling = (item->spelling & ~US_SPELLING_WWW) | www;
-
-    return 0;
-}
-
-
-/*
- * Adds at most US_DEDUP_GROUP items, of which the caller has filled url and
- * merge; the texts are scratch from then on.  Settles their status, US_NEW or
- * US_SEEN, and the spelling of the new ones: us_store_item_url().  Returns n,
- * or fewer if there was no memory for the next one (errno ENOMEM, or ENOSPC for
- * the limit).
- */
-
-static size_t
-us_urlset_add(us_urlset_t *set, us_store_item_t *items, size_t n)
-{
-    size_t    i, added;
-    uint8_t  *key, answers[US_DEDUP_GROUP];
-    us_str_t  keys[US_DEDUP_GROUP];
-
-    for (i = 0; i < n; i++) {
-        us_store_item_split(&items[i]);
-
-        key = (uint8_t *) items[i].rest.data - 1;
-        *key = items[i].spelling & US_SPELLING_HTTPS ? 's' : 'h';
-
-        keys[i].data = key;
-        keys[i].len = items[i].rest.len + 1;
-    }
-
-    us_urlset_share(set);
-
-    added = us_lineset_add(set->urls, keys, n, answers);
-
-    us_urlset_share(set);
-
-    for (i = 0; i < added; i++) {
-        items[i].status = answers[i] ? US_NEW : US_SEEN;
-
-        if (answers[i] && us_urlset_spell(set, &items[i]) == -1) {
-            return i;
-        }
-    }
-
-    return added;
-}
-
-
-/* as us_lineset_walk(); item is one for us_store_item_url() */
-
-static int
-us_urlset_walk(us_urlset_t *set, size_t *pos, us_store_item_t *item,
-    uint32_t *count)
-{
-    us_str_t  key;
-
-    if (!us_lineset_walk(set->urls, pos, &key, count)) {
-        return 0;
-    }
-
-    item->spelling = key.data[0] == 's' ? US_SPELLING_HTTPS : 0;
-    item->rest.data = key.data + 1;
-    item->rest.len = key.len - 1;
-
-    /* its site is known: this needs no memory */
-
-    return us_urlset_spell(set, item) == 0;
-}
-
-
-/*
  * The files of a directory as they are finished.
  *
  * A file is finished when its writer has closed it or moved it into the
@@ -675,7 +491,7 @@ us_urlset_walk(us_urlset_t *set, size_t *pos, us_store_item_t *item,
 
 
 typedef struct {
-    char           *dir;
+    const char     *dir;
     int             fd;
     us_lineset_t   *known;
 
@@ -843,8 +659,7 @@ us_follow_events(us_follow_t *f)
 static int
 us_follow_run(const char *dir, us_files_t *files)
 {
-    int               rc, found;
-    char             *name;
+    int               rc;
     us_follow_t      *f;
     struct stat       st;
     struct pollfd     p;
@@ -861,12 +676,12 @@ us_follow_run(const char *dir, us_files_t *files)
     }
 
     f->fd = inotify_init1(IN_CLOEXEC|IN_NONBLOCK);
-    f->dir = strdup(dir);
+    f->dir = dir;
     f->known = us_lineset_create(0, 0);
     f->scan = 1;
     rc = US_CLI_DONE;
 
-    if (f->fd == -1 || f->dir == NULL || f->known == NULL
+    if (f->fd == -1 || f->known == NULL
         || inotify_add_watch(f->fd, dir, IN_CLOSE_WRITE|IN_MOVED_TO|IN_ONLYDIR)
            == -1)
     {
@@ -876,11 +691,11 @@ us_follow_run(const char *dir, us_files_t *files)
     while (rc == US_CLI_DONE && !us_dedup_stop) {
 
         if (f->from < f->to) {
-            name = f->queue[f->from++];
-            found = us_follow_path(f, name, &st) == 0;
-            free(name);
+            if (us_follow_path(f, f->queue[f->from], &st) == 0) {
+                rc = us_files_one(files, f->path);
+            }
 
-            rc = found ? us_files_one(files, f->path) : US_CLI_DONE;
+            free(f->queue[f->from++]);
             continue;
         }
 
@@ -903,15 +718,11 @@ us_follow_run(const char *dir, us_files_t *files)
         free(f->queue[f->from++]);
     }
 
-    if (f->known) {
-        us_lineset_destroy(f->known);
-    }
-
     if (f->fd != -1) {
         (void) close(f->fd);
     }
 
-    free(f->dir);
+    us_lineset_destroy(f->known);
     free(f);
 
     return rc;
@@ -919,12 +730,10 @@ us_follow_run(const char *dir, us_files_t *files)
 
 
 typedef struct {
-    us_lineset_t    *set;             /* one of the three */
-    us_urlset_t     *urls;
+    us_lineset_t    *set;             /* or the filter */
+    us_lineset_t    *sites;           /* beside a set of URLs */
     us_filter_t     *filter;
-
     void            *mem;             /* of the filter */
-    size_t           mem_size;
 
     us_norm_t       *norm;
     us_norm_ws_t    *ws;
@@ -1012,6 +821,116 @@ us_dedup_print_url(us_dedup_t *d, const us_store_item_t *item, uint64_t number)
 }
 
 
+/*
+ * URLs are two sets of lines:
+ *
+ *     set      'h' or 's', rest     rest: the URL from its host on, less a
+ *                                   mergeable "www."
+ *     sites    host[:port]          with a number: whether it has a "www."
+ *
+ * Whether "www." is mergeable depends on the host without it, so all URLs with
+ * one rest agree on it, and the number of a site suffices to write its URLs.
+ *
+ * The letter of the scheme overwrites the byte before rest, which is the last
+ * byte of "//" or of "www.".
+ */
+
+
+/* both sets draw on one limit */
+
+static void
+us_dedup_share(us_dedup_t *d)
+{
+    size_t  limit, urls, sites;
+
+    limit = d->memory ? d->memory : SIZE_MAX;
+    urls = us_lineset_memory(d->set);
+    sites = us_lineset_memory(d->sites);
+
+    d->set->limit = limit > sites ? limit - sites : 0;
+    d->sites->limit = limit > urls ? limit - urls : 0;
+}
+
+
+/* spells the site as its first URL does, which may be this one; 0 or -1 */
+
+static int
+us_dedup_spell(us_lineset_t *sites, us_store_item_t *item)
+{
+    uint8_t   *p;
+    uint32_t   www;
+    uint64_t   h, *cell;
+    us_str_t   site;
+
+    site = us_site(item->rest);
+    www = item->spelling & US_SPELLING_WWW;
+
+    /* in place of a count there is whether the site has a "www." */
+
+    h = us_hash(sites->key, 0, site.data, site.len);
+    p = us_lineset_find(sites, site, h, &cell);
+
+    if (p) {
+        memcpy(&www, p, sites->count_len);
+
+    } else {
+        if (us_lineset_reserve(sites, 1, site.len) == -1) {
+            return -1;
+        }
+
+        /* the cells may have been moved */
+
+        (void) us_lineset_find(sites, site, h, &cell);
+
+        *cell = us_lineset_cell(h, us_lineset_append(sites, site));
+        memcpy(sites->text + us_lineset_offset(*cell), &www,
+               sites->count_len);
+    }
+
+    item->spelling = (item->spelling & ~US_SPELLING_WWW) | www;
+
+    return 0;
+}
+
+
+/*
+ * As us_lineset_add(), of items of which the caller has filled url and merge;
+ * the texts are scratch from then on.  The new ones get their spelling, for
+ * us_store_item_url().
+ */
+
+static size_t
+us_dedup_add_urls(us_dedup_t *d, us_store_item_t *items, size_t n,
+    uint8_t *answers)
+{
+    size_t    i, added;
+    uint8_t  *key;
+    us_str_t  keys[US_DEDUP_GROUP];
+
+    for (i = 0; i < n; i++) {
+        us_store_item_split(&items[i]);
+
+        key = (uint8_t *) items[i].rest.data - 1;
+        *key = items[i].spelling & US_SPELLING_HTTPS ? 's' : 'h';
+        keys[i] = (us_str_t) { items[i].rest.len + 1, key };
+    }
+
+    us_dedup_share(d);
+
+    added = us_lineset_add(d->set, keys, n, answers);
+
+    us_dedup_share(d);
+
+    for (i = 0; i < added; i++) {
+        if (answers[i] && us_dedup_spell(d->sites, &items[i]) == -1) {
+            return i;
+        }
+    }
+
+    return added;
+}
+
+
 /* a group of lines */
 
 static int
@@ -1072,12 +991,8 @@ us_dedup_take(void *data, us_str_t *lines, size_t n)
         us_filter_add_many(d->filter, hashes, m, answers);
         done = m;
 
-    } else if (d->urls) {
-        done = us_urlset_add(d->urls, items, m);
-
-        for (i = 0; i < done; i++) {
-            answers[i] = (items[i].status == US_NEW);
-        }
+    } else if (d->sites) {
+        done = us_dedup_add_urls(d, items, m, answers);
 
     } else {
         done = us_lineset_add(d->set, lines, m, answers);
@@ -1086,8 +1001,8 @@ us_dedup_take(void *data, us_str_t *lines, size_t n)
     for (i = 0; i < done; i++) {
 
         if (answers[i] && !d->count
-            && (d->urls ? us_dedup_print_url(d, &items[i], d->fresh)
-                        : us_dedup_print(d, lines[i], d->fresh))
+            && (d->sites ? us_dedup_print_url(d, &items[i], d->fresh)
+                         : us_dedup_print(d, lines[i], d->fresh))
                != 0)
         {
             return US_CLI_USAGE;
@@ -1127,8 +1042,7 @@ us_dedup_take(void *data, us_str_t *lines, size_t n)
 static int
 us_dedup_open(us_dedup_t *d)
 {
-    uint8_t   key[16];
-    us_str_t  norm;
+    uint8_t  key[16];
 
     if (us_files_init(&d->files) == -1) {
         return US_CLI_USAGE;
@@ -1158,7 +1072,6 @@ us_dedup_open(us_dedup_t *d)
         }
 
         d->mem = us_lineset_map(d->plan.size);
-        d->mem_size = d->plan.size;
 
         if (d->mem == NULL || getrandom(key, 16, 0) != 16) {
             return us_cli_fail("out of memory");
@@ -1166,38 +1079,27 @@ us_dedup_open(us_dedup_t *d)
 
         (void) madvise(d->mem, d->plan.size, MADV_HUGEPAGE);
 
-        norm.len = 0;
-        norm.data = NULL;
-        d->filter = us_filter_format(d->mem, &d->plan, key, norm);
+        d->filter = us_filter_format(d->mem, &d->plan, key, us_string(""));
 
         return 0;
     }
 
-    if (d->profile != -1) {
-        d->urls = us_urlset_create(d->memory, d->count);
-
-        return d->urls ? 0 : us_cli_fail("out of memory");
-    }
-
     d->set = us_lineset_create(d->memory, d->count);
+    d->sites = d->norm ? us_lineset_create(d->memory, 1) : NULL;
 
-    return d->set ? 0 : us_cli_fail("out of memory");
+    return d->set && (d->sites || d->norm == NULL)
+           ? 0 : us_cli_fail("out of memory");
 }
 
 
 static void
 us_dedup_free(us_dedup_t *d)
 {
-    if (d->set) {
-        us_lineset_destroy(d->set);
-    }
-
-    if (d->urls) {
-        us_urlset_destroy(d->urls);
-    }
+    us_lineset_destroy(d->set);
+    us_lineset_destroy(d->sites);
 
     if (d->mem) {
-        (void) munmap(d->mem, d->mem_size);
+        (void) munmap(d->mem, d->plan.size);
     }
 
     if (d->text) {
@@ -1241,9 +1143,7 @@ us_dedup_filter_option(const us_cli_option_t *o, void *value, const char *arg)
 static int
 us_dedup_memory_option(const us_cli_option_t *o, void *value, const char *arg)
 {
-    *(size_t *) value = us_cli_size(o->name, arg, 1 << 20);
-
-    return *(size_t *) value ? US_CLI_DONE : US_CLI_USAGE;
+    return us_cli_size(o, value, arg, 1 << 20);
 }
 
 
@@ -1273,7 +1173,7 @@ static const us_cli_option_t  us_dedup_list[] = {
 };
 
 
-/* the sets choose their next size by the share that was read */
+/* the set chooses its next size by the share that was read */
 
 static void
 us_dedup_progress(void *data, double share)
@@ -1282,9 +1182,6 @@ us_dedup_progress(void *data, double share)
 
     if (d->set) {
         d->set->share = share;
-
-    } else if (d->urls) {
-        d->urls->urls->share = share;
     }
 }
 
@@ -1339,15 +1236,20 @@ us_dedup_run(int argc, char **argv)
 
     pos = 0;
 
-    while (rc == 0 && d.count && d.set
+    while (rc == 0 && d.count
            && us_lineset_walk(d.set, &pos, &line, &count))
     {
-        rc = us_dedup_print(&d, line, count);
-    }
+        if (d.sites == NULL) {
+            rc = us_dedup_print(&d, line, count);
+            continue;
+        }
 
-    while (rc == 0 && d.count && d.urls
-           && us_urlset_walk(d.urls, &pos, &item, &count))
-    {
+        item.spelling = *line.data == 's' ? US_SPELLING_HTTPS : 0;
+        item.rest = (us_str_t) { line.len - 1, line.data + 1 };
+
+        /* its site is known: this needs no memory */
+
+        (void) us_dedup_spell(d.sites, &item);
         rc = us_dedup_print_url(&d, &item, count);
     }
 
