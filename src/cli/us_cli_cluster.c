@@ -65,20 +65,34 @@
 
 
 typedef struct {
-    char         *text;               /* the file */
-    size_t        n;
-    us_str_t     *names;
-    us_str_t     *addresses;
-} us_nodes_t;
+    us_str_t      name;
+    us_str_t      address;
+} us_address_t;
 
 
-static void
-us_nodes_free(us_nodes_t *nodes)
-{
-    free(nodes->text);
-    free(nodes->names);
-    free(nodes->addresses);
-}
+typedef struct {
+    const char   *nodes;              /* a file, or NULL */
+    const char   *norm;
+    const char   *sample;             /* a file, or NULL */
+    us_key_t      key;
+    const char   *path;               /* at nodes */
+    double        timeout;            /* seconds */
+    int           force;              /* a new shard may be down */
+    int           shard;              /* of promote; -1: all */
+
+    us_map_t     *map;                /* of an action that has one */
+    const char   *action;             /* its name */
+    int           n;                  /* arguments after it, and after MAP */
+    char        **args;
+
+    char         *text;               /* of the file of nodes */
+    size_t        naddresses;
+    us_address_t    *addresses;
+
+    us_norm_t    *rules;
+    us_norm_ws_t *ws;
+    uint32_t      weight[US_SLOTS];   /* of the sample */
+} us_cluster_t;
 
 
 /*
@@ -87,14 +101,14 @@ us_nodes_free(us_nodes_t *nodes)
  */
 
 static us_str_t
-us_nodes_address(const us_nodes_t *nodes, us_str_t name)
+us_nodes_address(const us_cluster_t *c, us_str_t name)
 {
     size_t    i, n;
     us_str_t  address = { 0, NULL };
 
-    for (i = 0, n = 0; i < nodes->n; i++) {
-        if (us_str_compare(nodes->names[i], name) == 0) {
-            address = nodes->addresses[i];
+    for (i = 0, n = 0; i < c->naddresses; i++) {
+        if (us_str_compare(c->addresses[i].name, name) == 0) {
+            address = c->addresses[i].address;
             n++;
         }
     }
@@ -114,32 +128,32 @@ us_nodes_address(const us_nodes_t *nodes, us_str_t name)
 /*
  * The addresses of all nodes of the map, by lines of a name, an address and
  * nothing else, or of nothing; "#" begins a comment.  0, or US_CLI_USAGE after
- * messages; path NULL: there are none.
+ * messages.
  */
 
 static int
-us_nodes_read(us_nodes_t *nodes, const char *path, const us_map_t *map)
+us_nodes_read(us_cluster_t *c)
 {
     int        code;
     char      *line, *end, *name, *address, *rest;
-    size_t     size;
     unsigned   n;
-    us_str_t   text, *names, *addresses;
+    us_str_t   text;
     uint32_t   i, k;
 
-    memset(nodes, 0, sizeof(us_nodes_t));
-
-    if (path == NULL) {
-        return US_CLI_DONE;
-    }
-
-    if (us_cli_slurp(path, US_NODES_MAX, &text) != US_CLI_DONE) {
+    if (us_cli_slurp(c->nodes, US_NODES_MAX, &text) != US_CLI_DONE) {
         return US_CLI_USAGE;
     }
 
-    nodes->text = (char *) text.data;
+    /* a line has four bytes at least */
 
-    for (n = 1, line = nodes->text; *line; line = end, n++) {
+    c->text = (char *) text.data;
+    c->addresses = calloc(text.len / 4 + 1, sizeof(us_address_t));
+
+    if (c->addresses == NULL) {
+        return us_cli_fail("out of memory");
+    }
+
+    for (n = 1, line = c->text; *line; line = end, n++) {
         end = line + strcspn(line, "\n");
 
         if (*end) {
@@ -160,33 +174,19 @@ us_nodes_read(us_nodes_t *nodes, const char *path, const us_map_t *map)
         if (address == NULL || strtok_r(NULL, US_NODES_GAP, &rest)
             || address[strcspn(address, "'\"\\;{}$/")])
         {
-            return us_cli_fail("\"%s\": line %u is not NODE HOST:PORT", path,
-                               n);
+            return us_cli_fail("\"%s\": line %u is not NODE HOST:PORT",
+                               c->nodes, n);
         }
 
-        if ((nodes->n & (nodes->n - 1)) == 0) {
-            size = (nodes->n ? nodes->n * 2 : 1) * sizeof(us_str_t);
-            names = realloc(nodes->names, size);
-            nodes->names = names ? names : nodes->names;
-            addresses = realloc(nodes->addresses, size);
-            nodes->addresses = addresses ? addresses : nodes->addresses;
-
-            if (names == NULL || addresses == NULL) {
-                return us_cli_fail("out of memory");
-            }
-        }
-
-        nodes->names[nodes->n] = us_str_of(name);
-        nodes->addresses[nodes->n] = us_str_of(address);
-        nodes->n++;
+        c->addresses[c->naddresses++] = (us_address_t) { us_str_of(name),
+                                                      us_str_of(address) };
     }
 
     code = US_CLI_DONE;
 
-    for (i = 0; i < map->nshards; i++) {
-        for (k = 0; k < map->shards[i].nnodes; k++) {
-            if (us_nodes_address(nodes, map->shards[i].nodes[k]).data == NULL)
-            {
+    for (i = 0; i < c->map->nshards; i++) {
+        for (k = 0; k < c->map->shards[i].nnodes; k++) {
+            if (us_nodes_address(c, c->map->shards[i].nodes[k]).data == NULL) {
                 code = US_CLI_USAGE;
             }
         }
@@ -194,14 +194,6 @@ us_nodes_read(us_nodes_t *nodes, const char *path, const us_map_t *map)
 
     return code;
 }
-
-
-typedef struct {
-    const us_map_t  *map;
-    const char      *path;            /* at nodes */
-    double           timeout;         /* seconds */
-    int              force;           /* a new shard may be down */
-} us_apply_t;
 
 
 typedef enum {
@@ -240,11 +232,13 @@ us_apply_free(us_target_t *t, size_t n)
 }
 
 
-/* the nodes of the map, all of which have an address, then n URLs, or NULL */
+/*
+ * With --nodes the nodes of the map, all of which have an address; then the
+ * URLs.  NULL after a message.
+ */
 
 static us_target_t *
-us_apply_targets(const us_apply_t *a, const us_nodes_t *nodes, int n,
-    char **urls, size_t *ntargets)
+us_apply_targets(const us_cluster_t *c, size_t *ntargets)
 {
     char               url[US_APPLY_URL];
     size_t             i, count;
@@ -253,8 +247,8 @@ us_apply_targets(const us_apply_t *a, const us_nodes_t *nodes, int n,
     us_target_t       *t;
     const us_shard_t  *shard;
 
-    for (s = 0, count = (size_t) n; nodes && s < a->map->nshards; s++) {
-        count += a->map->shards[s].nnodes;
+    for (s = 0, count = (size_t) c->n; c->nodes && s < c->map->nshards; s++) {
+        count += c->map->shards[s].nnodes;
     }
 
     t = calloc(count, sizeof(us_target_t));
@@ -266,14 +260,14 @@ us_apply_targets(const us_apply_t *a, const us_nodes_t *nodes, int n,
 
     *ntargets = count;
 
-    for (i = 0, s = 0; nodes && s < a->map->nshards; s++) {
-        shard = &a->map->shards[s];
+    for (i = 0, s = 0; c->nodes && s < c->map->nshards; s++) {
+        shard = &c->map->shards[s];
 
         for (k = 0; k < shard->nnodes; k++, i++) {
-            address = us_nodes_address(nodes, shard->nodes[k]);
+            address = us_nodes_address(c, shard->nodes[k]);
             (void) snprintf(url, sizeof(url), "http://%.*s%s%s",
                             (int) address.len, address.data,
-                            *a->path == '/' ? "" : "/", a->path);
+                            *c->path == '/' ? "" : "/", c->path);
             (void) snprintf(t[i].post, sizeof(t[i].post), "?shard=%u",
                             shard->number);
             t[i].shard = shard;
@@ -282,9 +276,9 @@ us_apply_targets(const us_apply_t *a, const us_nodes_t *nodes, int n,
         }
     }
 
-    for ( /* void */ ; i < count; i++) {
+    for (k = 0; i < count; i++, k++) {
         t[i].known = 1;
-        t[i].url = strdup(*urls++);
+        t[i].url = strdup(c->args[k]);
     }
 
     for (i = 0; i < count; i++) {
@@ -303,8 +297,8 @@ us_apply_targets(const us_apply_t *a, const us_nodes_t *nodes, int n,
 /* a try, which waits no longer than up to the end, but a second at least */
 
 static int
-us_apply_once(us_target_t *t, const us_client_request_t *r,
-    uint64_t end)
+us_apply_once(us_target_t *t, const char *method, const char *endpoint,
+    us_str_t body, uint64_t end)
 {
     uint64_t  now, left;
 
@@ -314,7 +308,8 @@ us_apply_once(us_target_t *t, const us_client_request_t *r,
     t->client.timeout = left >= US_APPLY_WAIT ? US_APPLY_WAIT
                         : left > 1 ? (long) left : 1;
 
-    return us_client_once(&t->client, r);
+    return us_client_once(&t->client, method, endpoint, "application/json",
+                          body);
 }
 
 
@@ -355,23 +350,17 @@ us_apply_refused(const us_target_t *t, size_t n)
 
 
 static void
-us_apply_post(const us_apply_t *a, us_target_t *t, int check,
-    uint64_t end)
+us_apply_post(const us_map_t *map, us_target_t *t, int check, uint64_t end)
 {
-    int                  status;
-    char                 query[64];
-    us_client_request_t  r = { "POST", t->post, "application/json",
-                               a->map->text };
+    int   status;
+    char  query[64];
 
     static const char  standby[] = "\"reason\":\"standby\"";
 
-    if (check) {
-        (void) snprintf(query, sizeof(query), "%s%ccheck=1", t->post,
-                        t->post[0] ? '&' : '?');
-        r.endpoint = query;
-    }
+    (void) snprintf(query, sizeof(query), check ? "%s%ccheck=1" : "%s",
+                    t->post, t->post[0] ? '&' : '?');
 
-    status = us_apply_once(t, &r, end);
+    status = us_apply_once(t, "POST", query, map->text, end);
 
     if (status == 204) {
         t->checked = 1;
@@ -417,18 +406,17 @@ us_apply_pause(void)
  */
 
 static int
-us_apply_checked(const us_apply_t *a, us_target_t *t, size_t n,
+us_apply_checked(const us_cluster_t *c, us_target_t *t, size_t n,
     uint64_t end)
 {
-    size_t               i, k, left;
-    us_map_t            *old;
-    us_client_request_t  r = { "GET", "", "application/json", { 0, NULL } };
+    size_t     i, k, left;
+    us_map_t  *old;
 
     /* the maps of the targets, and which shards they have */
 
     for (i = 0; i < n; i++) {
 
-        if (us_apply_once(&t[i], &r, end) != 200) {
+        if (us_apply_once(&t[i], "GET", "", US_CLIENT_NO_BODY, end) != 200) {
             continue;
         }
 
@@ -443,7 +431,7 @@ us_apply_checked(const us_apply_t *a, us_target_t *t, size_t n,
                      ", digest ", old->version);
         *us_put_hex((uint8_t *) t[i].has + k, old->digest, 16) = '\0';
 
-        if (us_map_follows(old, a->map, t[i].why, sizeof(t[i].why)) == -1) {
+        if (us_map_follows(old, c->map, t[i].why, sizeof(t[i].why)) == -1) {
             t[i].state = US_APPLY_REFUSED;
             (void) strncat(t[i].why, t[i].has,
                            sizeof(t[i].why) - strlen(t[i].why) - 1);
@@ -460,7 +448,7 @@ us_apply_checked(const us_apply_t *a, us_target_t *t, size_t n,
     for ( ;; ) {
         for (i = 0, left = 0; i < n; i++) {
             if (t[i].state == US_APPLY_PENDING && !t[i].checked) {
-                us_apply_post(a, &t[i], 1, end);
+                us_apply_post(c->map, &t[i], 1, end);
             }
         }
 
@@ -468,7 +456,7 @@ us_apply_checked(const us_apply_t *a, us_target_t *t, size_t n,
             left += us_apply_new(t, n, i);
         }
 
-        if (left == 0 || a->force || us_apply_refused(t, n)
+        if (left == 0 || c->force || us_apply_refused(t, n)
             || us_clock_running() >= end)
         {
             break;
@@ -477,7 +465,7 @@ us_apply_checked(const us_apply_t *a, us_target_t *t, size_t n,
         us_apply_pause();
     }
 
-    for (i = 0; left && !a->force && i < n; i++) {
+    for (i = 0; left && !c->force && i < n; i++) {
         if (t[i].state == US_APPLY_PENDING && us_apply_new(t, n, i)) {
             t[i].state = US_APPLY_REFUSED;
             (void) strncat(t[i].why, "; its shard is new, and the uuid in the "
@@ -523,22 +511,6 @@ us_apply_lacks(const us_target_t *t, size_t n, size_t i)
 
     return 1;
 }
-
-
-typedef struct {
-    const char   *nodes;              /* a file, or NULL */
-    const char   *norm;
-    const char   *sample;             /* a file, or NULL */
-    us_key_t      key;
-    us_apply_t    apply;
-    int           shard;              /* of promote; -1: all */
-    uint32_t      weight[US_SLOTS];   /* of the sample */
-
-    us_map_t     *map;                /* of an action that has one */
-    const char   *action;             /* its name */
-    int           n;                  /* arguments after it, and after MAP */
-    char        **args;
-} us_cluster_t;
 
 
 typedef struct {
@@ -606,7 +578,7 @@ static const us_cli_option_t  us_cluster_list[] = {
     { US_CLI_LONG + 1, "force", NULL, "Of apply: post the map although no "
       "node of a new shard could be asked for its uuid. A wrong uuid in a map "
       "cannot be mended.",
-      NULL, offsetof(us_cluster_t, apply.force) },
+      NULL, offsetof(us_cluster_t, force) },
     { US_CLI_LONG + 2, "key", "KEY", "Of new: \"url\" (the default) or "
       "\"site\", what decides the slot of a URL. It can never be changed.",
       us_cluster_key, offsetof(us_cluster_t, key) },
@@ -615,7 +587,7 @@ static const us_cli_option_t  us_cluster_list[] = {
       us_cli_text, offsetof(us_cluster_t, norm) },
     { US_CLI_LONG + 4, "path", "PATH", "Of apply: the path of "
       "urlstore_cluster_admin at the nodes; /cluster is the default.",
-      us_cli_text, offsetof(us_cluster_t, apply.path) },
+      us_cli_text, offsetof(us_cluster_t, path) },
     { US_CLI_LONG + 5, "sample", "FILE", "Of new and grow: different URLs, "
       "one a line. The shards get as many of them, not as many slots: by "
       "\"site\", large sites are divided.",
@@ -625,33 +597,37 @@ static const us_cli_option_t  us_cluster_list[] = {
       us_cluster_number, offsetof(us_cluster_t, shard) },
     { US_CLI_LONG + 7, "timeout", "SECONDS", "Of apply, promote, forget and "
       "rebase: how long to try; 60 is the default, of rebase 3600.",
-      us_cluster_seconds, offsetof(us_cluster_t, apply.timeout) },
+      us_cluster_seconds, offsetof(us_cluster_t, timeout) },
     { .name = NULL }
 };
 
 
-typedef struct {
-    us_norm_t     *norm;
-    us_norm_ws_t  *ws;
-    us_key_t       key;
-    uint32_t      *weight;
-} us_sampling_t;
+static int
+us_cluster_rules(us_cluster_t *c, us_str_t norm)
+{
+    c->rules = us_norm_of(norm);
+    c->ws = c->rules ? us_norm_ws_create(c->rules) : NULL;
+
+    return c->ws ? US_CLI_DONE
+           : us_cli_fail("no normalization \"%.*s\"", (int) norm.len,
+                         norm.data);
+}
 
 
 static int
 us_sample_lines(void *data, us_str_t *lines, size_t n)
 {
-    us_sampling_t *s = data;
+    us_cluster_t *c = data;
 
     size_t      i;
     us_canon_t  canon;
     uint32_t   *weight;
 
     for (i = 0; i < n; i++) {
-        if (us_normalize(s->norm, s->ws, lines[i], NULL, &canon)
+        if (us_normalize(c->rules, c->ws, lines[i], NULL, &canon)
             == US_URL_OK)
         {
-            weight = &s->weight[us_slot_of(s->key, canon.url.href)];
+            weight = &c->weight[us_slot_of(c->key, canon.url.href)];
             *weight += *weight < UINT32_MAX;
         }
     }
@@ -667,43 +643,25 @@ us_sample_lines(void *data, us_str_t *lines, size_t n)
  */
 
 static int
-us_sample(const char *path, us_str_t norm, us_key_t key,
-    uint32_t weight[US_SLOTS])
+us_sample(us_cluster_t *c, us_str_t norm)
 {
-    int            code;
-    unsigned       slot;
-    us_files_t     files;
-    us_sampling_t  s;
-
-    s.key = key;
-    s.weight = weight;
-    s.norm = us_norm_of(norm);
-    s.ws = s.norm ? us_norm_ws_create(s.norm) : NULL;
+    unsigned    slot;
+    us_files_t  files;
 
     for (slot = 0; slot < US_SLOTS; slot++) {
-        weight[slot] = 1;
+        c->weight[slot] = 1;
     }
 
-    if (s.ws == NULL) {
-        us_norm_destroy(s.norm);
-        return us_cli_fail("no normalization \"%.*s\"", (int) norm.len,
-                           norm.data);
+    if (us_cluster_rules(c, norm) != US_CLI_DONE) {
+        return US_CLI_USAGE;
     }
 
     memset(&files, 0, sizeof(us_files_t));
     files.take = us_sample_lines;
-    files.data = &s;
+    files.data = c;
     files.cut = 1;
-    code = us_files_all(&files, 1, (char **) &path);
 
-    if (code == US_CLI_DONE) {
-        code = us_files_code(&files);
-    }
-
-    us_norm_ws_destroy(s.ws);
-    us_norm_destroy(s.norm);
-
-    return code;
+    return us_files_all(&files, 1, (char **) &c->sample);
 }
 
 
@@ -712,12 +670,11 @@ us_sample(const char *path, us_str_t norm, us_key_t key,
 static us_map_t *
 us_cluster_load(const char *from, int *code)
 {
-    int                  status;
-    char                 err[US_CLUSTER_ERROR];
-    us_map_t            *map;
-    us_str_t             text;
-    us_client_t          c;
-    us_client_request_t  r = { "GET", "", "application/json", { 0, NULL } };
+    int           status;
+    char          err[US_CLUSTER_ERROR];
+    us_map_t     *map;
+    us_str_t      text;
+    us_client_t   c;
 
     *code = US_CLI_USAGE;
 
@@ -731,8 +688,8 @@ us_cluster_load(const char *from, int *code)
         return NULL;
 
     } else {
-        r.endpoint = c.path[0] ? "" : "/cluster";
-        status = us_client_once(&c, &r);
+        status = us_client_once(&c, "GET", c.path[0] ? "" : "/cluster",
+                                "application/json", US_CLIENT_NO_BODY);
 
         if (status != 200) {
             (void) us_cli_fail("%s", status <= 0 || status >= 400
@@ -805,28 +762,19 @@ us_cluster_show(us_cluster_t *c)
     int                 k, code;
     unsigned            slot, questions;
     uint32_t            i, n, owned[US_SHARDS], asked[US_SHARDS];
-    us_norm_t          *norm;
     us_canon_t          canon;
     us_verdict_t        rc;
-    us_norm_ws_t       *ws;
     const us_map_t     *map;
     const us_owners_t  *o;
 
     map = c->map;
 
     if (c->n) {
-        code = US_CLI_DONE;
-        norm = us_norm_of(map->norm);
-        ws = norm ? us_norm_ws_create(norm) : NULL;
+        code = us_cluster_rules(c, map->norm);
 
-        if (ws == NULL) {
-            us_norm_destroy(norm);
-            return us_cli_fail("no normalization \"%.*s\"",
-                               (int) map->norm.len, map->norm.data);
-        }
-
-        for (k = 0; k < c->n; k++) {
-            rc = us_normalize(norm, ws, us_str_of(c->args[k]), NULL, &canon);
+        for (k = 0; k < c->n && code != US_CLI_USAGE; k++) {
+            rc = us_normalize(c->rules, c->ws, us_str_of(c->args[k]), NULL,
+                              &canon);
 
             if (rc != US_URL_OK) {
                 printf("!%s\n", us_verdict_name(rc));
@@ -846,9 +794,6 @@ us_cluster_show(us_cluster_t *c)
             printf("\t%.*s\n", (int) canon.url.href.len,
                    canon.url.href.data);
         }
-
-        us_norm_ws_destroy(ws);
-        us_norm_destroy(norm);
 
         return code;
     }
@@ -897,17 +842,16 @@ us_cluster_show(us_cluster_t *c)
 static int
 us_cluster_conf(us_cluster_t *c)
 {
-    int         code;
-    us_str_t    address, name;
-    uint32_t    i, n;
-    us_nodes_t  nodes;
+    int       code;
+    us_str_t  address, name;
+    uint32_t  i, n;
 
     if (c->nodes == NULL) {
         (void) us_cli_fail("conf needs --nodes, the addresses of the nodes");
         return us_cli_usage(&us_cli_cluster);
     }
 
-    code = us_nodes_read(&nodes, c->nodes, c->map);
+    code = us_nodes_read(c);
 
     if (code == US_CLI_DONE) {
         printf("# urlstore cluster conf, cluster ");
@@ -917,7 +861,7 @@ us_cluster_conf(us_cluster_t *c)
         for (i = 0; i < c->map->nshards; i++) {
             for (n = 0; n < c->map->shards[i].nnodes; n++) {
                 name = c->map->shards[i].nodes[n];
-                address = us_nodes_address(&nodes, name);
+                address = us_nodes_address(c, name);
 
                 printf("\nupstream %.*s {\n    server %.*s;\n"
                        "    keepalive 32;\n}\n", (int) name.len, name.data,
@@ -925,8 +869,6 @@ us_cluster_conf(us_cluster_t *c)
             }
         }
     }
-
-    us_nodes_free(&nodes);
 
     return code;
 }
@@ -941,7 +883,6 @@ us_cluster_draw(us_cluster_t *c)
     char             err[US_CLUSTER_ERROR];
     uint8_t          cluster[16];
     us_str_t         norm;
-    us_key_t         key;
     us_map_t        *map;
     us_norm_t       *own;
     us_shard_t      *shards;
@@ -973,10 +914,9 @@ us_cluster_draw(us_cluster_t *c)
 
     norm = c->map ? c->map->norm
            : c->norm ? us_str_of(c->norm) : us_norm_signature(own);
-    key = c->map ? c->map->key : c->key;
+    c->key = c->map ? c->map->key : c->key;
     weight = c->sample ? c->weight : NULL;
-    code = c->sample ? us_sample(c->sample, norm, key, c->weight)
-                     : US_CLI_DONE;
+    code = c->sample ? us_sample(c, norm) : US_CLI_DONE;
 
     if (code != US_CLI_DONE) {
         goto done;
@@ -984,7 +924,7 @@ us_cluster_draw(us_cluster_t *c)
 
     map = c->map ? us_map_grow(c->map, shards, (uint32_t) c->n, weight, err,
                                sizeof(err))
-                 : us_map_first(cluster, norm, key, shards, (uint32_t) c->n,
+                 : us_map_first(cluster, norm, c->key, shards, (uint32_t) c->n,
                                 weight, err, sizeof(err));
 
     if (map) {
@@ -1015,10 +955,9 @@ done:
 static int
 us_cluster_apply(us_cluster_t *c)
 {
-    int           code, known, pending, refused;
+    int           known, pending, refused;
     size_t        i, count, left;
     uint64_t      end;
-    us_nodes_t    nodes;
     us_target_t  *t;
 
     static const char *const  words[] = {
@@ -1033,28 +972,22 @@ us_cluster_apply(us_cluster_t *c)
         return us_cli_usage(&us_cli_cluster);
     }
 
-    c->apply.map = c->map;
-    code = us_nodes_read(&nodes, c->nodes, c->map);
-    t = code == US_CLI_DONE ? us_apply_targets(&c->apply, c->nodes ? &nodes
-                                               : NULL, c->n, c->args, &count)
-                            : NULL;
-
-    if (t == NULL) {
-        us_nodes_free(&nodes);
+    if ((c->nodes && us_nodes_read(c) != US_CLI_DONE)
+        || (t = us_apply_targets(c, &count)) == NULL)
+    {
         return US_CLI_USAGE;
     }
 
     end = us_clock_running()
-          + (uint64_t) ((c->apply.timeout ? c->apply.timeout
-                                          : US_CLUSTER_WAIT) * 1000);
-    left = us_apply_checked(&c->apply, t, count, end) ? count : 0;
+          + (uint64_t) ((c->timeout ? c->timeout : US_CLUSTER_WAIT) * 1000);
+    left = us_apply_checked(c, t, count, end) ? count : 0;
 
     while (left) {
 
         for (known = 0, left = 0; known < 2; known++) {
             for (i = 0; i < count; i++) {
                 if (t[i].known == known && us_apply_lacks(t, count, i)) {
-                    us_apply_post(&c->apply, &t[i], 0, end);
+                    us_apply_post(c->map, &t[i], 0, end);
                     left += us_apply_lacks(t, count, i);
                 }
             }
@@ -1094,7 +1027,6 @@ us_cluster_apply(us_cluster_t *c)
     }
 
     us_apply_free(t, count);
-    us_nodes_free(&nodes);
 
     return refused ? US_CLI_REFUSED : pending ? US_CLI_USAGE : US_CLI_DONE;
 }
@@ -1109,12 +1041,11 @@ us_cluster_apply(us_cluster_t *c)
 static int
 us_cluster_order(us_cluster_t *o)
 {
-    int                  status, lost, rebase;
-    char                 number[16], endpoint[64];
-    double               timeout;
-    uint64_t             end;
-    us_client_t          c;
-    us_client_request_t  r = { "POST", endpoint, "text/plain", { 0, NULL } };
+    int          status, lost, rebase;
+    char         number[16], endpoint[64];
+    double       timeout;
+    uint64_t     end;
+    us_client_t  c;
 
     if (us_client_init(&c, o->args[0]) == -1) {
         return us_cli_fail("%s", c.error);
@@ -1128,7 +1059,7 @@ us_cluster_order(us_cluster_t *o)
     /* a rebase is answered when it is done */
 
     rebase = strcmp(o->action, "rebase") == 0;
-    timeout = o->apply.timeout ? o->apply.timeout
+    timeout = o->timeout ? o->timeout
               : rebase ? US_CLUSTER_REBASE : US_CLUSTER_WAIT;
 
     c.timeout = (long) (rebase ? timeout : US_CLUSTER_ANSWER);
@@ -1137,7 +1068,9 @@ us_cluster_order(us_cluster_t *o)
 
     /* a node that still reads the log; one that starts; a lost answer */
 
-    while (((status = us_client_once(&c, &r)) <= 0 || status >= 500)
+    while (((status = us_client_once(&c, "POST", endpoint, "text/plain",
+                                     US_CLIENT_NO_BODY))
+            <= 0 || status >= 500)
            && us_clock_running() < end)
     {
         lost |= status == 0;
@@ -1184,7 +1117,7 @@ us_cluster_command(int argc, char **argv)
     const us_cluster_action_t  *a;
 
     memset(&c, 0, sizeof(us_cluster_t));
-    c.apply.path = "/cluster";
+    c.path = "/cluster";
     c.shard = -1;
 
     if (us_cli_options(&us_cli_cluster, argc, argv, &c, 1, -1)
@@ -1222,7 +1155,12 @@ us_cluster_command(int argc, char **argv)
     }
 
     code = a->run(&c);
+
     us_map_free(c.map);
+    us_norm_ws_destroy(c.ws);
+    us_norm_destroy(c.rules);
+    free(c.addresses);
+    free(c.text);
 
     return code;
 }

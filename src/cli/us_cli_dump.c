@@ -272,60 +272,51 @@ us_dump_sorted(us_cli_data_t *d, us_dump_options_t *o)
 }
 
 
-/* a number of the service's figures, at their top level; 0 or -1 */
+/* the ids of a service, and of which epoch: by its figures; an exit code */
 
 static int
-us_dump_figure(const us_client_t *c, const char *name, uint64_t *value)
+us_dump_look(us_client_t *c, uint64_t *next, uint64_t *epoch)
 {
-    int              there, found;
-    us_json_t        j;
-    us_json_event_t  event;
+    int               has_next, has_epoch;
+    uint64_t         *value;
+    us_json_t         j;
+    us_json_event_t   event;
+
+    if (us_client_once(c, "GET", "/stats", "application/json",
+                       US_CLIENT_NO_BODY)
+        != 200)
+    {
+        return us_cli_fail("%s", c->error);
+    }
 
     us_json_init(&j, 64);
     us_json_text(&j, (us_str_t) { c->len, c->reply });
-    there = 0;
-    found = 0;
+    has_next = 0;
+    has_epoch = 0;
+    value = NULL;
 
     do {
         event = us_json_next(&j);
 
-        if (found && event == US_JSON_NUM) {
+        if (value && event == US_JSON_NUM) {
             *value = strtoull((char *) j.text.data, NULL, 10);
-            there = 1;
+            has_next |= value == next;
+            has_epoch |= value == epoch;
         }
 
-        found = event == US_JSON_KEY && j.depth == 1
-                && us_str_compare(j.text, us_str_of(name)) == 0;
+        value = event != US_JSON_KEY || j.depth != 1 ? NULL
+                : us_str_compare(j.text, us_string("next_id")) == 0 ? next
+                : us_str_compare(j.text, us_string("epoch")) == 0 ? epoch
+                : NULL;
 
     } while (event < US_JSON_END);
 
     us_json_free(&j);
 
-    return there && event == US_JSON_END ? 0 : -1;
-}
-
-
-/* the ids of a service, and of which epoch; or an exit code */
-
-static int
-us_dump_look(us_client_t *c, uint64_t *next, uint64_t *epoch)
-{
-    us_client_request_t  r = { "GET", "/stats", "application/json",
-                               { 0, NULL } };
-
-    if (us_client_once(c, &r) != 200) {
-        return us_cli_fail("%s", c->error);
-    }
-
-    if (us_dump_figure(c, "next_id", next) == -1
-        || us_dump_figure(c, "epoch", epoch) == -1)
-    {
-        return us_cli_fail("%s:%s%s/stats: there is no \"next_id\": it is a "
-                           "router, or answers nothing now", c->host, c->port,
-                           c->path);
-    }
-
-    return US_CLI_DONE;
+    return event == US_JSON_END && has_next && has_epoch ? US_CLI_DONE
+           : us_cli_fail("%s:%s%s/stats: there is no \"next_id\": it is a "
+                         "router, or answers nothing now", c->host, c->port,
+                         c->path);
 }
 
 
@@ -370,13 +361,12 @@ us_dump_listed(us_client_t *c, const us_dump_options_t *o, uint64_t *id)
     char         path[160];
     const char  *p, *next;
 
-    us_client_request_t  r = { "GET", path, "text/plain", { 0, NULL } };
-
     (void) snprintf(path, sizeof(path), "/urls?summary=1&limit=%u&set=%s%s"
                     "&from=%" PRIu64, US_DUMP_LIST, o->set,
                     o->deleted ? "&deleted=1" : "", *id);
 
-    if (us_client_once(c, &r) != 200) {
+    if (us_client_once(c, "GET", path, "text/plain", US_CLIENT_NO_BODY) != 200)
+    {
         return us_cli_fail("%s; no id from %" PRIu64 " on was printed",
                            c->error, *id);
     }
@@ -497,10 +487,8 @@ us_dump_run(int argc, char **argv)
                                    : us_dump_service(&o, argv[optind]);
     }
 
-    code = us_cli_data_open(&d, argv[optind]);
-
-    if (code != US_CLI_DONE) {
-        return code;
+    if (us_cli_data_open(&d, argv[optind]) != US_CLI_DONE) {
+        return US_CLI_USAGE;
     }
 
     code = us_cli_data_load(&d, 1);

@@ -193,15 +193,9 @@ us_erase_value(const us_str_t *line, const char *name, int *len)
 
     p = memmem(line->data, line->len, name, strlen(name));
 
-    if (p == NULL) {
-        return NULL;
-    }
-
-    p += strlen(name);
-    *len = 0;
-
-    while (p + *len < (const char *) line->data + line->len && p[*len] != ' ') {
-        ++*len;
+    if (p) {
+        p += strlen(name);
+        *len = (int) strcspn(p, " \n");
     }
 
     return p;
@@ -304,10 +298,8 @@ us_erase_once(us_erasing_t *e, const char *method)
 {
     int  status;
 
-    us_client_request_t  r = { method, e->endpoint, "text/plain",
-                               { 0, NULL } };
-
-    status = us_client_once(&e->client, &r);
+    status = us_client_once(&e->client, method, e->endpoint, "text/plain",
+                            US_CLIENT_NO_BODY);
 
     if (status < 200 || status >= 300) {
         (void) us_cli_fail("%s", e->client.error);

@@ -208,7 +208,10 @@ us_fill_files(us_fill_t *f, int (*take)(void *, us_str_t *, size_t),
     f->files.progress = 1;
     f->files.cut = 1;
 
-    code = us_files_all(&f->files, n, names);
+    code = us_files_init(&f->files) == 0 ? us_files_run(&f->files, n, names)
+                                         : US_CLI_USAGE;
+    us_files_end(&f->files);
+    us_files_free(&f->files);
 
     if (code == US_CLI_DONE || code == US_CLI_INTERRUPTED) {
         rc = us_fill_flush(f);

@@ -25,11 +25,10 @@
 #include <unistd.h>
 
 
-/* a string of a line's object; data is kept from line to line */
+/* a string of a line's object; its memory is kept from line to line */
 
 typedef struct {
-    uint8_t        *data;
-    size_t          len;
+    us_json_buf_t   text;
     unsigned        given:1;
 } us_cli_member_t;
 
@@ -43,6 +42,7 @@ typedef struct {
     us_verdict_t      base_error;
     int               json;
     int               refused;
+    us_files_t        files;
 
     us_json_t         reader;
     us_cli_member_t   url;
@@ -69,7 +69,6 @@ static const us_cli_option_t  us_normalize_list[] = {
 static int
 us_normalize_event(us_cli_normalize_t *ctx, us_json_event_t event)
 {
-    uint8_t          *p;
     us_str_t          text;
     unsigned          depth;
     us_cli_member_t  *m;
@@ -112,19 +111,10 @@ us_normalize_event(us_cli_normalize_t *ctx, us_json_event_t event)
         return -1;
     }
 
-    p = realloc(m->data, text.len + 1);
-
-    if (p == NULL) {
-        return -1;
-    }
-
-    memcpy(p, text.data, text.len);
-
-    m->data = p;
-    m->len = text.len;
     m->given = 1;
+    m->text.len = 0;
 
-    return 0;
+    return us_json_buf_add(&m->text, text.data, text.len);
 }
 
 
@@ -175,13 +165,13 @@ us_normalize_lines(void *data, us_str_t *lines, size_t n)
         own = NULL;
 
         if (ctx->json) {
-            in = (us_str_t) { ctx->url.len, ctx->url.data };
+            in = (us_str_t) { ctx->url.text.len, ctx->url.text.data };
         }
 
         if (ctx->json && ctx->base_url.given) {
             own = us_base_create(ctx->norm, ctx->ws,
-                                 (us_str_t) { ctx->base_url.len,
-                                              ctx->base_url.data }, &rc);
+                                 (us_str_t) { ctx->base_url.text.len,
+                                              ctx->base_url.text.data }, &rc);
             base = own;
         }
 
@@ -220,16 +210,48 @@ us_normalize_flush(void *data)
 }
 
 
+/* the same for us_cli_hash; US_CLI_DONE, or a message was printed */
+
+static int
+us_normalize_open(us_cli_normalize_t *ctx)
+{
+    ctx->norm = us_norm_create((us_profile_t) ctx->profile);
+    ctx->ws = ctx->norm ? us_norm_ws_create(ctx->norm) : NULL;
+
+    ctx->files.flush = us_normalize_flush;
+    ctx->files.data = ctx;
+    ctx->files.cut = 1;
+
+    return ctx->ws ? US_CLI_DONE : us_cli_fail("out of memory");
+}
+
+
+/* after both; the exit code */
+
+static int
+us_normalize_close(us_cli_normalize_t *ctx, int rc)
+{
+    free(ctx->url.text.data);
+    free(ctx->base_url.text.data);
+    us_json_free(&ctx->reader);
+    us_base_destroy(ctx->base);
+    us_norm_ws_destroy(ctx->ws);
+    us_norm_destroy(ctx->norm);
+
+    return rc ? rc : ctx->refused ? US_CLI_REFUSED : US_CLI_DONE;
+}
+
+
 static int
 us_normalize_run(int argc, char **argv)
 {
-    int                 rc;
-    us_files_t          files;
     us_cli_normalize_t  ctx;
 
     memset(&ctx, 0, sizeof(ctx));
 
     ctx.profile = US_PROFILE_CRAWLER;
+    ctx.files.take = us_normalize_lines;
+    ctx.files.progress = !isatty(1);
 
     if (us_cli_options(&us_cli_normalize, argc, argv, &ctx, 0, -1)
         != US_CLI_DONE)
@@ -240,12 +262,8 @@ us_normalize_run(int argc, char **argv)
     us_json_init(&ctx.reader, SIZE_MAX);
     ctx.reader.lone = 1;
 
-    ctx.norm = us_norm_create((us_profile_t) ctx.profile);
-
-    if (ctx.norm == NULL
-        || (ctx.ws = us_norm_ws_create(ctx.norm)) == NULL)
-    {
-        return us_cli_fail("out of memory");
+    if (us_normalize_open(&ctx) != US_CLI_DONE) {
+        return us_normalize_close(&ctx, US_CLI_USAGE);
     }
 
     us_norm_set_any_scheme(ctx.norm, ctx.profile == US_PROFILE_WHATWG);
@@ -255,27 +273,8 @@ us_normalize_run(int argc, char **argv)
                                   &ctx.base_error);
     }
 
-    memset(&files, 0, sizeof(us_files_t));
-    files.take = us_normalize_lines;
-    files.flush = us_normalize_flush;
-    files.data = &ctx;
-    files.progress = !isatty(1);
-    files.cut = 1;
-
-    rc = us_files_all(&files, argc - optind, argv + optind);
-
-    if (rc == US_CLI_DONE) {
-        rc = us_files_code(&files);
-    }
-
-    free(ctx.url.data);
-    free(ctx.base_url.data);
-    us_json_free(&ctx.reader);
-    us_base_destroy(ctx.base);
-    us_norm_ws_destroy(ctx.ws);
-    us_norm_destroy(ctx.norm);
-
-    return rc ? rc : ctx.refused ? US_CLI_REFUSED : US_CLI_DONE;
+    return us_normalize_close(&ctx, us_files_all(&ctx.files, argc - optind,
+                                                 argv + optind));
 }
 
 
@@ -302,45 +301,29 @@ const us_cli_command_t  us_cli_normalize = {
  */
 
 
-typedef struct {
-    us_norm_t     *norm;
-    us_norm_ws_t  *ws;
-    int            code;
-} us_hash_t;
-
-
 static int
-us_hash_url(const us_hash_t *to, us_str_t in)
+us_hash_lines(void *data, us_str_t *lines, size_t n)
 {
+    us_cli_normalize_t *ctx = data;
+
+    size_t         i;
     us_canon_t     canon;
     us_verdict_t   rc;
     us_two_hash_t  h;
 
-    rc = us_normalize(to->norm, to->ws, in, NULL, &canon);
-
-    if (rc != US_URL_OK) {
-        printf("!%s\n", us_verdict_name(rc));
-        return US_CLI_REFUSED;
-    }
-
-    h = us_two_hash(&canon);
-
-    printf("%u\t%u\t%.*s\n", h.site, h.path, (int) canon.url.href.len,
-           canon.url.href.data);
-
-    return US_CLI_DONE;
-}
-
-
-static int
-us_hash_lines(void *data, us_str_t *lines, size_t n)
-{
-    us_hash_t *h = data;
-
-    size_t  i;
-
     for (i = 0; i < n; i++) {
-        h->code |= us_hash_url(h, lines[i]);
+        rc = us_normalize(ctx->norm, ctx->ws, lines[i], NULL, &canon);
+
+        if (rc != US_URL_OK) {
+            printf("!%s\n", us_verdict_name(rc));
+            ctx->refused = 1;
+            continue;
+        }
+
+        h = us_two_hash(&canon);
+
+        printf("%u\t%u\t%.*s\n", h.site, h.path, (int) canon.url.href.len,
+               canon.url.href.data);
     }
 
     return us_cli_output();
@@ -350,44 +333,30 @@ us_hash_lines(void *data, us_str_t *lines, size_t n)
 static int
 us_hash_run(int argc, char **argv)
 {
-    int         i, rc;
-    us_hash_t   h;
-    us_files_t  files;
+    int                 rc;
+    us_str_t            url;
+    us_cli_normalize_t  ctx;
 
     if (us_cli_options(&us_cli_hash, argc, argv, NULL, 0, -1) != US_CLI_DONE) {
         return US_CLI_USAGE;
     }
 
-    memset(&h, 0, sizeof(us_hash_t));
-    h.norm = us_norm_create(US_PROFILE_CRAWLER);
+    memset(&ctx, 0, sizeof(us_cli_normalize_t));
+    ctx.profile = US_PROFILE_CRAWLER;
+    ctx.files.take = us_hash_lines;
 
-    if (h.norm == NULL || (h.ws = us_norm_ws_create(h.norm)) == NULL) {
-        fprintf(stderr, "urlstore: out of memory\n");
-        us_norm_destroy(h.norm);
-        return US_CLI_USAGE;
+    rc = us_normalize_open(&ctx);
+
+    if (rc == US_CLI_DONE && optind == argc) {
+        rc = us_files_all(&ctx.files, 0, NULL);
     }
 
-    rc = US_CLI_DONE;
-
-    if (optind == argc) {
-        memset(&files, 0, sizeof(us_files_t));
-        files.take = us_hash_lines;
-        files.flush = us_normalize_flush;
-        files.data = &h;
-        files.cut = 1;
-
-        rc = us_files_all(&files, 0, NULL) == US_CLI_DONE
-             ? us_files_code(&files) : US_CLI_USAGE;
+    for ( /* void */ ; rc == US_CLI_DONE && optind < argc; optind++) {
+        url = us_str_of(argv[optind]);
+        rc = us_hash_lines(&ctx, &url, 1);
     }
 
-    for (i = optind; i < argc; i++) {
-        h.code |= us_hash_url(&h, us_str_of(argv[i]));
-    }
-
-    us_norm_ws_destroy(h.ws);
-    us_norm_destroy(h.norm);
-
-    return rc ? rc : h.code;
+    return us_normalize_close(&ctx, rc);
 }
 
 

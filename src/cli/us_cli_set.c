@@ -162,13 +162,11 @@ us_set_ask(us_client_t *c, us_set_action_t action, const char *name)
     char      path[sizeof("/set/") + US_STORE_SET_LEN];
     us_str_t  line, text;
 
-    us_client_request_t  r = { us_set_actions[action].method, path,
-                               "text/plain", { 0, NULL } };
-
     (void) snprintf(path, sizeof(path), "/set%s%s", name ? "/" : "",
                     name ? name : "");
 
-    status = us_client_once(c, &r);
+    status = us_client_once(c, us_set_actions[action].method, path,
+                            "text/plain", US_CLIENT_NO_BODY);
 
     if (status < 200 || status >= 300) {
         (void) us_cli_fail("%s", c->error);

@@ -284,42 +284,37 @@ us_client_number(const us_client_t *c, const char *end, const char *name)
 static int
 us_client_problem(us_client_t *c, const char *endpoint, int status)
 {
-    char  *p, *to, *from;
+    int          n;
+    char         text[200];
+    const char  *p;
 
-    from = strstr((char *) c->reply, "\"detail\":\"");
-    from = from ? from + 10 : (char *) c->reply;
+    p = strstr((char *) c->reply, "\"detail\":\"");
+    p = p ? p + 10 : (char *) c->reply;
 
-    for (p = from, to = from; *p && *p != '"' && to - from < 200; p++) {
-        if (*p == '\\' && p[1]) {
-            p++;
-        }
-
-        *to++ = iscntrl((unsigned char) *p) ? ' ' : *p;
+    for (n = 0; *p && *p != '"' && n < (int) sizeof(text); p++) {
+        p += (*p == '\\' && p[1]);
+        text[n++] = iscntrl((unsigned char) *p) ? ' ' : *p;
     }
 
     return us_client_fail(c, "%s:%s%s%s: %d: %.*s", c->host, c->port, c->path,
-                          endpoint, status, (int) (to - from), from);
+                          endpoint, status, n, text);
 }
 
 
-/*
- * The status, with the body in c->reply; US_CLIENT_LOST with error if the
- * answer is not whole; or -1 with error.  *connected: there was a service.
- */
-
-static int
-us_client_try(us_client_t *c, const us_client_request_t *r, long *retry,
-    int *connected)
+int
+us_client_once(us_client_t *c, const char *method, const char *endpoint,
+    const char *type, us_str_t body)
 {
     int          fd, n, rc, got, status;
     char        *end, head[2048 + US_CLIENT_ENDPOINT];
     long         length;
     const char  *repeated;
 
-    *retry = -1;
+    c->retry = -1;
+    c->connected = 0;
 
-    if (strlen(r->endpoint) > US_CLIENT_ENDPOINT) {
-        return us_client_fail(c, "%s: too long", r->endpoint);
+    if (strlen(endpoint) > US_CLIENT_ENDPOINT) {
+        return us_client_fail(c, "%s: too long", endpoint);
     }
 
     fd = us_client_connect(c);
@@ -328,17 +323,17 @@ us_client_try(us_client_t *c, const us_client_request_t *r, long *retry,
         return -1;
     }
 
-    *connected = 1;
+    c->connected = 1;
 
     n = snprintf(head, sizeof(head), "%s %s%s HTTP/1.0\r\n"
                  "Host: %s%s%s:%s\r\nAccept: %s\r\n",
-                 r->method, c->path, r->endpoint,
+                 method, c->path, endpoint,
                  strchr(c->host, ':') ? "[" : "", c->host,
-                 strchr(c->host, ':') ? "]" : "", c->port, r->type);
+                 strchr(c->host, ':') ? "]" : "", c->port, type);
 
-    if (r->body.data) {
+    if (body.data) {
         n += snprintf(head + n, sizeof(head) - n, "Content-Type: %s\r\n"
-                      "Content-Length: %zu\r\n", r->type, r->body.len);
+                      "Content-Length: %zu\r\n", type, body.len);
     }
 
     if (c->key[0]) {
@@ -352,8 +347,8 @@ us_client_try(us_client_t *c, const us_client_request_t *r, long *retry,
         rc = us_client_send(c, fd, "\r\n", 2);
     }
 
-    if (rc == 0 && r->body.data) {
-        rc = us_client_send(c, fd, r->body.data, r->body.len);
+    if (rc == 0 && body.data) {
+        rc = us_client_send(c, fd, body.data, body.len);
     }
 
     /* the service may answer before all was sent: its answer has the reason */
@@ -381,7 +376,7 @@ us_client_try(us_client_t *c, const us_client_request_t *r, long *retry,
 
     if (end) {
         length = us_client_number(c, end, "Content-Length");
-        *retry = us_client_number(c, end, "Retry-After");
+        c->retry = us_client_number(c, end, "Retry-After");
         repeated = us_client_header(c, end, "Idempotency-Status");
         c->repeated = repeated && strncmp(repeated, "repeated", 8) == 0;
 
@@ -395,20 +390,8 @@ us_client_try(us_client_t *c, const us_client_request_t *r, long *retry,
         return US_CLIENT_LOST;
     }
 
-    return status;
-}
-
-
-int
-us_client_once(us_client_t *c, const us_client_request_t *r)
-{
-    int   status, connected;
-    long  retry;
-
-    status = us_client_try(c, r, &retry, &connected);
-
-    if (status >= 300) {
-        (void) us_client_problem(c, r->endpoint, status);
+    if (status != 200 && status != 202) {
+        (void) us_client_problem(c, endpoint, status);
     }
 
     return status;
@@ -437,20 +420,17 @@ us_client_key(us_client_t *c)
 int
 us_client_post(us_client_t *c, const char *endpoint, us_str_t body)
 {
-    int          status, connected, before;
-    long         retry, wait;
+    int          status, before;
+    long         wait;
     size_t       i, len, asked, answered;
     time_t       end;
     const char  *n;
-
-    us_client_request_t  r = { "POST", endpoint, "text/plain", body };
 
     end = time(NULL) + US_CLIENT_PATIENCE;
     before = 0;
 
     for ( ;; ) {
-        connected = 0;
-        status = us_client_try(c, &r, &retry, &connected);
+        status = us_client_once(c, "POST", endpoint, "text/plain", body);
 
         if (status == 200 || status == 202) {
 
@@ -494,19 +474,17 @@ us_client_post(us_client_t *c, const char *endpoint, us_str_t body)
                          : status == 502 || status == 504);
         c->unsure = c->lost > 0;
 
-        wait = retry > 0 ? retry : 1;
+        wait = c->retry > 0 ? c->retry : 1;
 
         /* another try can help: quota, no answer yet */
 
         if (status > 0 && ((status != 429 && (status < 502 || status > 504))
                            || wait > end - time(NULL)))
         {
-            (void) us_client_problem(c, endpoint, status);
-
-            if (retry > 0) {
+            if (c->retry > 0) {
                 len = strlen(c->error);
                 (void) snprintf(c->error + len, sizeof(c->error) - len,
-                                "; it asks to wait %ld s", retry);
+                                "; it asks to wait %ld s", c->retry);
             }
 
             return status;
@@ -514,7 +492,7 @@ us_client_post(us_client_t *c, const char *endpoint, us_str_t body)
 
         /* a service that was there before may be on its way up again */
 
-        if ((status == -1 && (connected || !before)) || time(NULL) >= end) {
+        if ((status == -1 && (c->connected || !before)) || time(NULL) >= end) {
             return status;
         }
 

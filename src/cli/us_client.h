@@ -23,6 +23,9 @@ typedef struct {
     char        key[40];              /* Idempotency-Key, or empty */
     unsigned    lost;                 /* tries with it that may have added */
     long        timeout;              /* seconds without a byte; the caller's */
+    long        retry;                /* seconds to wait, of the last answer;
+                                         -1: it does not say */
+    unsigned    connected:1;          /* there was a service */
     unsigned    repeated:1;           /* what was new before is so again */
     unsigned    unsure:1;             /* see us_client_post() */
     uint8_t    *reply;                /* the body of the last answer */
@@ -30,15 +33,6 @@ typedef struct {
     size_t      size;
     char        error[US_CLIENT_ERROR];
 } us_client_t;
-
-
-typedef struct {
-    const char *method;
-    const char *endpoint;             /* after c->path; may be empty; at most
-                                         US_CLIENT_ENDPOINT bytes */
-    const char *type;                 /* of body and answer */
-    us_str_t    body;                 /* no data: none is sent */
-} us_client_request_t;
 
 
 /* as nginx reads lines of requests: large_client_header_buffers */
@@ -68,11 +62,17 @@ int us_client_key(us_client_t *c);
 int us_client_post(us_client_t *c, const char *endpoint, us_str_t body);
 
 /*
- * One try.  Returns the status of the answer, with its body in c->reply, and
- * with error from 400 on; 0 with error: the answer was lost, and the request
- * may have been done; -1 with error: it was not done, or the answer is none.
+ * One try.  endpoint: after c->path, may be empty, at most US_CLIENT_ENDPOINT
+ * bytes; type: of body and answer.  Returns the status of the answer, with its
+ * body in c->reply, and with error from 300 on; 0 with error: the answer was
+ * lost, and the request may have been done; -1 with error: it was not done, or
+ * the answer is none.
  */
-int us_client_once(us_client_t *c, const us_client_request_t *r);
+int us_client_once(us_client_t *c, const char *method, const char *endpoint,
+    const char *type, us_str_t body);
+
+/* none is sent */
+#define US_CLIENT_NO_BODY  ((us_str_t) { 0, NULL })
 
 
 #endif /* _US_CLIENT_H_INCLUDED_ */

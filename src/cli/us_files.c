@@ -575,19 +575,6 @@ us_files_end(us_files_t *f)
 
 
 int
-us_files_all(us_files_t *f, int n, char **names)
-{
-    int  rc;
-
-    rc = us_files_init(f) == 0 ? us_files_run(f, n, names) : US_CLI_USAGE;
-    us_files_end(f);
-    us_files_free(f);
-
-    return rc;
-}
-
-
-int
 us_files_code(const us_files_t *f)
 {
     if (f->input.skipped) {
@@ -598,6 +585,19 @@ us_files_code(const us_files_t *f)
 
     return f->failed ? US_CLI_USAGE
            : f->input.skipped ? US_CLI_REFUSED : US_CLI_DONE;
+}
+
+
+int
+us_files_all(us_files_t *f, int n, char **names)
+{
+    int  rc;
+
+    rc = us_files_init(f) == 0 ? us_files_run(f, n, names) : US_CLI_USAGE;
+    us_files_end(f);
+    us_files_free(f);
+
+    return rc ? rc : us_files_code(f);
 }
 
 
@@ -663,15 +663,11 @@ us_batch_take(void *data, us_str_t *lines, size_t n)
 int
 us_batch_files(us_batch_t *b, int n, char **names)
 {
-    int  rc;
-
     b->files.take = us_batch_take;
     b->files.flush = us_batch_flush;
     b->files.data = b;
     b->files.progress = !isatty(1);
     b->files.cut = 1;
 
-    rc = us_files_all(&b->files, n, names);
-
-    return rc ? rc : us_files_code(&b->files);
+    return us_files_all(&b->files, n, names);
 }

@@ -93,7 +93,7 @@ void us_files_free(us_files_t *f);
  */
 int us_files_run(us_files_t *f, int n, char **names);
 
-/* all of it: init, run, end and free; US_CLI_USAGE also if init fails */
+/* all of it: init, run, end, free and code; US_CLI_USAGE also if init fails */
 int us_files_all(us_files_t *f, int n, char **names);
 
 /*
