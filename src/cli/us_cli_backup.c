@@ -64,12 +64,10 @@ typedef struct {
     uint64_t          rate;           /* bytes a second, or 0: any */
 
     us_manifest_t     manifest;       /* the source's, then the copy's */
-    us_tail_t         tail;           /* of the copy */
+    uint64_t          epoch;          /* the source's */
+    us_recovery_t     r;              /* of the copy, which was closed */
     uint64_t          files;
     uint64_t          bytes;
-    uint64_t          cut;            /* bytes of a torn end, left out */
-    uint64_t          lost_ids;       /* answered, and not in the source */
-    unsigned          lost:1;
     unsigned          damaged:1;      /* error: the source, not a call */
     unsigned          unwritten:1;    /* error: of a write to the copy */
     us_disk_error_t   error;
@@ -286,11 +284,13 @@ us_backup_files(us_backup_t *b, uint64_t target)
 /* whether a backup ends where its manifest says */
 
 static int
-us_backup_whole(us_backup_t *b, const us_recovery_t *r)
+us_backup_whole(us_backup_t *b)
 {
-    char         name[US_DISK_NAME];
-    struct stat  st;
+    char                  name[US_DISK_NAME];
+    struct stat           st;
+    const us_recovery_t  *r;
 
+    r = &b->r;
     us_segment_name(name, US_SEGMENT_JOURNAL, r->tail.segment);
 
     if (r->tail.offset == 0) {
@@ -331,39 +331,33 @@ us_backup_check(us_backup_t *b)
 {
     int               backup;
     char              boot[US_BOOT_ID + 1];
-    us_recovery_t     r;
     us_recovery_rc_t  rc;
 
     us_manifest_boot(boot);
     backup = (b->manifest.state == US_STATE_BACKUP);
 
-    rc = us_recovery_open(&r, b->to, &us_data_ops, us_data_ignore, NULL, boot);
+    rc = us_recovery_open(&b->r, b->to, &us_data_ops, us_data_ignore, NULL,
+                          boot);
 
     if (rc == US_RECOVERY_OK) {
-        r.manifest = b->manifest;
-        rc = us_recovery_run(&r, !backup);
+        b->r.manifest = b->manifest;
+        rc = us_recovery_run(&b->r, !backup);
     }
 
-    if (rc == US_RECOVERY_OK && backup && r.instead.text[0]) {
+    if (rc == US_RECOVERY_OK && backup && b->r.instead.text[0]) {
         rc = US_RECOVERY_DAMAGED;
-        b->error = r.instead;
+        b->error = b->r.instead;
 
-    } else if (rc == US_RECOVERY_OK && backup
-               && us_backup_whole(b, &r) == -1)
-    {
+    } else if (rc == US_RECOVERY_OK && backup && us_backup_whole(b) == -1) {
         rc = US_RECOVERY_DAMAGED;
 
     } else if (rc != US_RECOVERY_OK) {
-        b->error = r.error;
+        b->error = b->r.error;
     }
 
     b->damaged = (rc == US_RECOVERY_DAMAGED);
-    b->tail = r.tail;
-    b->cut = r.cut;
-    b->lost = r.lost;
-    b->lost_ids = r.lost_ids;
 
-    us_recovery_close(&r);
+    us_recovery_close(&b->r);
 
     return (rc == US_RECOVERY_OK) ? 0 : -1;
 }
@@ -487,8 +481,8 @@ us_backup_seal(us_backup_t *b)
 
     m = &b->manifest;
     m->state = US_STATE_BACKUP;
-    m->end = b->tail.lsn;
-    m->end_ids = b->tail.ids;
+    m->end = b->r.tail.lsn;
+    m->end_ids = b->r.tail.ids;
 
     (void) unlinkat(b->to, US_WATERMARK_NAME, 0);
     (void) unlinkat(b->to, US_DIR_READERS, 0);
@@ -512,7 +506,7 @@ us_backup_restore(us_backup_t *b)
 
     m->has_restored = us_manifest_setting(m, "shard", shard, sizeof(shard))
                       == 0;
-    m->restored = b->tail.lsn;
+    m->restored = b->r.tail.lsn;
     m->moved = 0;
 
     /*
@@ -542,8 +536,9 @@ us_backup_restore(us_backup_t *b)
 
     m->epoch = epoch;
 
-    if (us_recovery_settle(b->to, m, &b->tail, boot, m->sync, &b->error) != 0
-        || us_recovery_clean(b->to, b->tail.lsn, b->tail.ids, &b->error) != 0)
+    if (us_recovery_settle(b->to, m, &b->r.tail, boot, m->sync, &b->error) != 0
+        || us_recovery_clean(b->to, b->r.tail.lsn, b->r.tail.ids, &b->error)
+           != 0)
     {
         return -1;
     }
@@ -761,60 +756,56 @@ us_backup_failed(const char *path, const us_backup_t *b)
 }
 
 
-/* copies and checks, then finishes; *epoch is the source's */
+/* copies and checks, then finishes */
 
 static int
 us_backup_make(us_backup_t *b, const char *from, const char *to,
-    int (*finish)(us_backup_t *b), uint64_t *epoch)
+    int (*finish)(us_backup_t *b))
 {
     if (us_backup_copy(b) == -1) {
         return us_backup_failed(b->unwritten ? to : from, b);
     }
 
-    *epoch = b->manifest.epoch;
+    b->epoch = b->manifest.epoch;
 
     return finish(b) == 0 ? US_CLI_DONE : us_backup_failed(to, b);
 }
 
 
-/* epoch: the source's */
-
 static void
-us_backup_say(const char *done, const char *path, const us_backup_t *b,
-    uint64_t epoch)
+us_backup_say(const char *done, const char *path, const us_backup_t *b)
 {
     if (b->instead.text[0]) {
         fprintf(stderr, "urlstore: %s\n", b->instead.text);
     }
 
-    if (b->cut) {
+    if (b->r.cut) {
         fprintf(stderr, "urlstore: the journal's torn end was left out: %"
                 PRIu64 " bytes, %" PRIu64 " ids that had been answered\n",
-                b->cut, b->lost_ids);
+                b->r.cut, b->r.lost_ids);
 
-    } else if (b->lost) {
+    } else if (b->r.lost) {
         fprintf(stderr, "urlstore: answered ids may have been lost before, by "
                 "a failure of the machine or of its disk\n");
     }
 
     printf("%s \"%s\": %" PRIu64 " ids up to LSN %" PRIu64, done, path,
-           b->tail.ids, b->tail.lsn);
+           b->r.tail.ids, b->r.tail.lsn);
 
     if (b->files) {
         printf(", %" PRIu64 " bytes in %" PRIu64 " files", b->bytes,
                b->files);
     }
 
-    if (b->manifest.epoch != epoch) {
-        printf(", epoch %" PRIu64 " after %" PRIu64, b->manifest.epoch, epoch);
+    printf(", epoch %" PRIu64, b->manifest.epoch);
 
-    } else {
-        printf(", epoch %" PRIu64, epoch);
+    if (b->manifest.epoch != b->epoch) {
+        printf(" after %" PRIu64, b->epoch);
     }
 
     printf("\n");
 
-    if (b->manifest.epoch != epoch && b->manifest.has_restored) {
+    if (b->manifest.epoch != b->epoch && b->manifest.has_restored) {
         printf("it is a shard, and answers nothing before the cluster's map is "
                "posted again: post the newest map: urlstore cluster apply\n");
     }
@@ -826,27 +817,23 @@ us_backup_run(const char *from, const char *to, uint64_t rate,
     int (*finish)(us_backup_t *b), const char *done)
 {
     int            code;
-    uint64_t       epoch;
     us_backup_t    b;
     us_dest_t      t;
     us_cli_data_t  d;
 
-    code = us_cli_data_open(&d, from);
-
-    if (code != US_CLI_DONE) {
-        return code;
+    if (us_cli_data_open(&d, from) != US_CLI_DONE) {
+        return US_CLI_USAGE;
     }
 
     memset(&b, 0, sizeof(us_backup_t));
     b.from = d.dirfd;
     b.rate = rate;
 
-    epoch = 0;
     code = us_dest_open(&t, to, d.dirfd);
 
     if (code == US_CLI_DONE) {
         b.to = t.dirfd;
-        code = us_backup_make(&b, from, to, finish, &epoch);
+        code = us_backup_make(&b, from, to, finish);
     }
 
     if (code == US_CLI_DONE) {
@@ -867,7 +854,7 @@ us_backup_run(const char *from, const char *to, uint64_t rate,
     }
 
     if (code == US_CLI_DONE) {
-        us_backup_say(done, to, &b, epoch);
+        us_backup_say(done, to, &b);
     }
 
     /* a copy that was not completed is removed */
@@ -937,13 +924,11 @@ us_restore_command(int argc, char **argv)
 {
     int            code, lock;
     size_t         rate;
-    uint64_t       epoch;
     const char    *path;
     us_backup_t    b;
     us_cli_data_t  d;
 
     rate = 0;
-    epoch = 0;
 
     if (us_cli_options(&us_cli_restore, argc, argv, &rate, 1, 2)
         != US_CLI_DONE)
@@ -964,10 +949,8 @@ us_restore_command(int argc, char **argv)
 
     /* a directory that was put back by other means: only its epoch changes */
 
-    code = us_cli_data_open(&d, path);
-
-    if (code != US_CLI_DONE) {
-        return code;
+    if (us_cli_data_open(&d, path) != US_CLI_DONE) {
+        return US_CLI_USAGE;
     }
 
     memset(&b, 0, sizeof(us_backup_t));
@@ -989,11 +972,11 @@ us_restore_command(int argc, char **argv)
                                                 : strerror(errno));
 
     } else {
-        code = us_backup_make(&b, path, path, us_backup_restore, &epoch);
+        code = us_backup_make(&b, path, path, us_backup_restore);
     }
 
     if (code == US_CLI_DONE) {
-        us_backup_say("restored", path, &b, epoch);
+        us_backup_say("restored", path, &b);
     }
 
     if (lock != -1) {

@@ -262,38 +262,32 @@ us_cli_data_file(us_cli_file_t *f, int dirfd, us_segment_kind_t kind,
     char            name[US_DISK_NAME];
     uint64_t        at;
     us_block_t      b;
-    us_reader_t     r;
+    us_reader_t    *r;
     const uint8_t  *p;
 
     memset(f, 0, sizeof(us_cli_file_t));
 
+    r = &f->r;
     us_segment_name(name, kind, lsn);
 
-    f->end = us_reader_open(&r, dirfd, name, kind, uuid, &us_data_ops,
+    f->end = us_reader_open(r, dirfd, name, kind, uuid, &us_data_ops,
                             US_READ_CACHE);
 
     while (f->end == US_READ_BLOCK) {
-        f->end = us_reader_next(&r, &b, &p);
+        f->end = us_reader_next(r, &b, &p);
     }
 
-    f->offset = r.offset;
-    f->blocks = r.blocks;
-    f->lsn = r.lsn;
-    f->ids = r.ids;
-    f->error = r.error;
-
-    if (r.fd != -1) {
-        f->size = us_reader_size(&r);
-    }
+    f->error = r->error;
+    f->size = r->fd == -1 ? 0 : us_reader_size(r);
 
     if (f->end == US_READ_BAD) {
-        for (at = us_reader_probe(&r, r.offset + 1, &b);
+        for (at = us_reader_probe(r, r->offset + 1, &b);
              at != 0;
-             at = us_reader_probe(&r, at + US_BLOCK_HEADER + b.len, &b))
+             at = us_reader_probe(r, at + US_BLOCK_HEADER + b.len, &b))
         {
             f->follow++;
         }
     }
 
-    us_reader_close(&r);
+    us_reader_close(r);
 }

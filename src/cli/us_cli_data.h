@@ -35,12 +35,9 @@ typedef struct {
 typedef struct {
     us_read_t          end;
     uint64_t           size;
-    uint64_t           offset;        /* up to where it is good */
-    uint64_t           blocks;
-    uint64_t           lsn;
-    uint64_t           ids;
     uint64_t           follow;        /* valid blocks after a bad place */
     us_disk_error_t    error;
+    us_reader_t        r;             /* r.offset: up to where it is good */
 } us_cli_file_t;
 
 

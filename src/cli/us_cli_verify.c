@@ -57,15 +57,17 @@ us_verify_file(us_cli_data_t *d, us_segment_kind_t kind, uint64_t lsn,
 
     bad = 1;
 
-    if (f.end == US_READ_FOOTER && f.size == f.offset) {
+    if (f.end == US_READ_FOOTER && f.size == f.r.offset) {
         bad = 0;
 
     } else if (f.end == US_READ_END) {
         bad = !newest;
 
-    } else if (f.end == US_READ_BAD && newest && f.follow == 0 && f.offset) {
-        printf("torn     %s", f.error.text);
-        printf(": %" PRIu64 " bytes to be cut\n", f.size - f.offset);
+    } else if (f.end == US_READ_BAD && newest && f.follow == 0
+               && f.r.offset)
+    {
+        printf("torn     %s: %" PRIu64 " bytes to be cut\n", f.error.text,
+               f.size - f.r.offset);
         bad = 0;
     }
 
@@ -73,7 +75,7 @@ us_verify_file(us_cli_data_t *d, us_segment_kind_t kind, uint64_t lsn,
 
     printf("%s  %s  %" PRIu64 " bytes, %" PRIu64 " blocks, LSN %" PRIu64
            ", %" PRIu64 " ids\n", bad ? "DAMAGED" : "ok     ", name, f.size,
-           f.blocks, f.lsn, f.ids);
+           f.r.blocks, f.r.lsn, f.r.ids);
 
     if (bad) {
         printf("         %s\n", f.error.text[0] ? f.error.text
@@ -88,72 +90,51 @@ us_verify_file(us_cli_data_t *d, us_segment_kind_t kind, uint64_t lsn,
 }
 
 
-/* 1: a block of that file gives the id, and the text says where; else 0 */
-
-static int
-us_verify_block(us_cli_data_t *d, us_segment_kind_t kind, uint64_t lsn,
-    uint64_t id, char *text, size_t size)
-{
-    int             found;
-    char            name[US_DISK_NAME];
-    uint64_t        at;
-    us_read_t       rc;
-    us_block_t      b;
-    us_reader_t     r;
-    const uint8_t  *p;
-
-    found = 0;
-    us_segment_name(name, kind, lsn);
-
-    rc = us_reader_open(&r, d->dirfd, name, kind, d->recovery.manifest.uuid,
-                        &us_data_ops, US_READ_CACHE);
-
-    while (rc == US_READ_BLOCK && !found) {
-        at = r.offset;
-        rc = us_reader_next(&r, &b, &p);
-
-        if (rc == US_READ_BLOCK && b.ids <= id && id < r.ids) {
-            snprintf(text, size, "given by \"%s\" at offset %" PRIu64, name,
-                     at);
-            found = 1;
-        }
-    }
-
-    us_reader_close(&r);
-
-    return found;
-}
-
-
 /* the file and the block that give an id, into a text for messages */
 
 static void
 us_verify_where(us_cli_data_t *d, uint64_t id, char *text, size_t size)
 {
-    size_t          i;
-    us_dir_t        dir;
-    us_manifest_t  *m;
+    int                 found;
+    char                name[US_DISK_NAME];
+    size_t              i;
+    uint64_t            at;
+    us_dir_t            dir;
+    us_read_t           rc;
+    us_block_t          b;
+    us_reader_t         r;
+    us_manifest_t      *m;
+    const uint8_t      *p;
+    us_segment_kind_t   kind;
 
     m = &d->recovery.manifest;
     snprintf(text, size, "nowhere");
 
-    if (m->has_snapshot
-        && us_verify_block(d, US_SEGMENT_SNAPSHOT, m->snapshot, id, text,
-                             size))
-    {
-        return;
-    }
-
     if (us_dir_read(d->dirfd, &dir, &d->recovery.error) != 0) {
-        return;
+        memset(&dir, 0, sizeof(us_dir_t));
     }
 
-    for (i = 0; i < dir.nsegments; i++) {
-        if (us_verify_block(d, US_SEGMENT_JOURNAL, dir.segments[i], id,
-                              text, size))
-        {
-            break;
+    /* the snapshot, then the segments */
+
+    for (i = !m->has_snapshot, found = 0; i <= dir.nsegments && !found; i++) {
+        kind = i ? US_SEGMENT_JOURNAL : US_SEGMENT_SNAPSHOT;
+        us_segment_name(name, kind, i ? dir.segments[i - 1] : m->snapshot);
+
+        rc = us_reader_open(&r, d->dirfd, name, kind, m->uuid, &us_data_ops,
+                            US_READ_CACHE);
+
+        while (rc == US_READ_BLOCK && !found) {
+            at = r.offset;
+            rc = us_reader_next(&r, &b, &p);
+
+            if (rc == US_READ_BLOCK && b.ids <= id && id < r.ids) {
+                snprintf(text, size, "given by \"%s\" at offset %" PRIu64,
+                         name, at);
+                found = 1;
+            }
         }
+
+        us_reader_close(&r);
     }
 
     us_dir_free(&dir);
@@ -243,16 +224,13 @@ us_verify_run(int argc, char **argv)
 
     memset(&own, 0, sizeof(us_verify_own_t));
 
-    if (us_cli_options(&us_cli_verify, argc, argv, &own, 1, 1) != US_CLI_DONE)
+    if (us_cli_options(&us_cli_verify, argc, argv, &own, 1, 1) != US_CLI_DONE
+        || us_cli_data_open(&d, argv[optind]) != US_CLI_DONE)
     {
         return US_CLI_USAGE;
     }
 
-    code = us_cli_data_open(&d, argv[optind]);
-
-    if (code != US_CLI_DONE) {
-        return code;
-    }
+    code = US_CLI_DONE;
 
     if (own.fast) {
         d.rc = us_recovery_open(&d.recovery, d.dirfd, &us_data_ops,
@@ -264,15 +242,13 @@ us_verify_run(int argc, char **argv)
 
     } else {
         code = us_cli_data_load(&d, 1);
-
-        if (code != US_CLI_DONE) {
-            us_cli_data_close(&d);
-            return code;
-        }
     }
 
-    if (d.rc == US_RECOVERY_FRESH) {
+    if (code == US_CLI_DONE && d.rc == US_RECOVERY_FRESH) {
         code = us_cli_data_none(&d);
+    }
+
+    if (code != US_CLI_DONE) {
         us_cli_data_close(&d);
         return code;
     }
@@ -452,14 +428,10 @@ us_rekey_run(int argc, char **argv)
 
     www = -1;
 
-    if (us_cli_options(&us_cli_rekey, argc, argv, &www, 1, 1) != US_CLI_DONE) {
+    if (us_cli_options(&us_cli_rekey, argc, argv, &www, 1, 1) != US_CLI_DONE
+        || us_cli_data_open(&d, argv[optind]) != US_CLI_DONE)
+    {
         return US_CLI_USAGE;
-    }
-
-    code = us_cli_data_open(&d, argv[optind]);
-
-    if (code != US_CLI_DONE) {
-        return code;
     }
 
     norm = NULL;
@@ -583,14 +555,10 @@ us_stat_run(int argc, char **argv)
     us_disk_error_t   e;
     us_manifest_rc_t  rc;
 
-    if (us_cli_options(&us_cli_stat, argc, argv, NULL, 1, 1) != US_CLI_DONE) {
+    if (us_cli_options(&us_cli_stat, argc, argv, NULL, 1, 1) != US_CLI_DONE
+        || us_cli_data_open(&d, argv[optind]) != US_CLI_DONE)
+    {
         return US_CLI_USAGE;
-    }
-
-    code = us_cli_data_open(&d, argv[optind]);
-
-    if (code != US_CLI_DONE) {
-        return code;
     }
 
     if (us_dir_read(d.dirfd, &dir, &e) == -1) {
@@ -635,7 +603,7 @@ us_stat_run(int argc, char **argv)
             us_cli_data_file(&f, d.dirfd, US_SEGMENT_SNAPSHOT, m.snapshot,
                              m.uuid);
             printf("snapshot   %016" PRIx64 ", %" PRIu64 " bytes, %" PRIu64
-                   " ids\n", m.snapshot, f.size, f.ids);
+                   " ids\n", m.snapshot, f.size, f.r.ids);
             bad = us_stat_damage(&f, f.end == US_READ_FOOTER);
 
         } else {
@@ -651,8 +619,8 @@ us_stat_run(int argc, char **argv)
                                       || f.end == US_READ_END);
         }
 
-        printf("ids        %" PRIu64 "\nlsn        %" PRIu64 "\n", f.ids,
-               f.lsn);
+        printf("ids        %" PRIu64 "\nlsn        %" PRIu64 "\n", f.r.ids,
+               f.r.lsn);
 
         if (d.marked) {
             printf("written    %" PRIu64 "\ndurable    %" PRIu64 "\n",
@@ -662,8 +630,8 @@ us_stat_run(int argc, char **argv)
         bytes = us_dir_bytes(d.dirfd);
         printf("bytes      %" PRIu64 "\n", bytes);
 
-        if (f.ids) {
-            printf("per id     %.2f\n", (double) bytes / f.ids);
+        if (f.r.ids) {
+            printf("per id     %.2f\n", (double) bytes / f.r.ids);
         }
 
         code = bad ? US_CLI_REFUSED : US_CLI_DONE;
