@@ -134,11 +134,8 @@ us_store_put(us_store_t *s, us_store_item_t *item, unsigned seat, int moved)
 
     units = us_record_emit_locked(s->codec, seat, h->next_id, &bits);
 
-    memset(&op, 0, sizeof(us_op_t));
-    op.type = US_OP_ADD;
+    op = us_op(US_OP_ADD, 0, bits, (units + 1) / 2);
     op.units = units;
-    op.bytes.data = bits;
-    op.bytes.len = (units + 1) / 2;
 
     if (!us_ring_fits(a, us_op_size(&op) + us_store_pick_bytes(s))) {
         item->status = US_BUSY;
@@ -727,9 +724,7 @@ us_store_delete(us_store_t *s, uint64_t id, int *was, uint64_t *lsn)
         goto done;
     }
 
-    memset(&op, 0, sizeof(us_op_t));
-    op.type = US_OP_DELETE;
-    op.id = id;
+    op = us_op(US_OP_DELETE, id, NULL, 0);
 
     if (!us_ring_fits(a, us_op_size(&op))) {
         status = US_BUSY;

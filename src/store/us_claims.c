@@ -323,9 +323,7 @@ us_store_tick_locked(us_store_t *s)
         return 0;
     }
 
-    memset(&op, 0, sizeof(us_op_t));
-    op.type = US_OP_CLOCK;
-    op.id = unit;
+    op = us_op(US_OP_CLOCK, unit, NULL, 0);
 
     if (!us_ring_fits(a, us_op_size(&op))) {
         return -1;
@@ -389,11 +387,7 @@ us_store_claim_locked(us_store_t *s, unsigned n, uint32_t unit)
 
     a = &s->arena;
     most = us_head(s)->key ? US_KEYS_AT_ONCE : US_STORE_GROUP;
-
-    memset(&op, 0, sizeof(us_op_t));
-    op.type = US_OP_CLAIM;
-    op.id = unit;
-    op.bytes.data = ids;
+    op = us_op(US_OP_CLAIM, unit, ids, 0);
 
     for (from = 0; from < n; from = to) {
         to = n - from < most ? n : from + most;

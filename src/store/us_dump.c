@@ -80,8 +80,22 @@ us_dump_op(us_dump_t *d, const us_op_t *op)
     }
 
     d->n += us_op_head(op, d->buf + d->n);
-    memcpy(d->buf + d->n, op->bytes.data, op->bytes.len);
-    d->n += op->bytes.len;
+
+    if (op->bytes.len) {
+        memcpy(d->buf + d->n, op->bytes.data, op->bytes.len);
+        d->n += op->bytes.len;
+    }
+}
+
+
+static void
+us_dump_put(us_dump_t *d, us_op_type_t type, uint64_t id, const void *bytes,
+    size_t len)
+{
+    us_op_t  op;
+
+    op = us_op(type, id, bytes, len);
+    us_dump_op(d, &op);
 }
 
 
@@ -93,7 +107,7 @@ us_dump_op(us_dump_t *d, const us_op_t *op)
 static void
 us_dump_map(us_store_t *s, us_dump_t *d)
 {
-    us_op_t    op;
+    size_t     len;
     uint8_t   *text;
     uint32_t   shard;
     uint64_t   number;
@@ -109,14 +123,10 @@ us_dump_map(us_store_t *s, us_dump_t *d)
         return;
     }
 
-    memset(&op, 0, sizeof(us_op_t));
-    op.type = US_OP_MAP;
-    op.id = shard;
-    op.bytes.len = us_store_map_text(s, text, &number);
-    op.bytes.data = text;
+    len = us_store_map_text(s, text, &number);
 
     if (number) {
-        us_dump_op(d, &op);
+        us_dump_put(d, US_OP_MAP, shard, text, len);
     }
 
     free(text);
@@ -134,8 +144,8 @@ static void
 us_dump_image(us_store_t *s, us_dump_t *d, const us_dump_head_t *head)
 {
     int                more;
-    us_op_t            op;
     uint8_t            piece[US_PREFIX_PIECE];
+    uint64_t           at;
     us_store_image_t   out;
     us_index_image_t  *im;
 
@@ -159,25 +169,16 @@ us_dump_image(us_store_t *s, us_dump_t *d, const us_dump_head_t *head)
     out.sites = head->sites;
     out.cache = us_prefix_bytes(&s->arena);
 
-    memset(&op, 0, sizeof(us_op_t));
-    op.type = US_OP_IMAGE;
-    op.bytes.data = (uint8_t *) &out;
-    op.bytes.len = sizeof(us_store_image_t);
-    us_dump_op(d, &op);
-
-    op.type = US_OP_LEAVES;
+    us_dump_put(d, US_OP_IMAGE, 0, &out, sizeof(us_store_image_t));
 
     do {
         us_store_enter(s);
         more = us_index_image(&s->arena, im);
         us_store_leave(s);
 
-        op.id = im->leaf;
-        op.bytes.data = (uint8_t *) im->words;
-        op.bytes.len = im->n * sizeof(uint64_t);
-
         if (more) {
-            us_dump_op(d, &op);
+            us_dump_put(d, US_OP_LEAVES, im->leaf, im->words,
+                        im->n * sizeof(uint64_t));
         }
     } while (more && !d->failed);
 
@@ -185,13 +186,9 @@ us_dump_image(us_store_t *s, us_dump_t *d, const us_dump_head_t *head)
 
     /* the cache is of hints: it may be newer than the rest */
 
-    op.type = US_OP_CACHE;
-    op.bytes.data = piece;
-    op.bytes.len = sizeof(piece);
-
-    for (op.id = 0; op.id < out.cache && !d->failed; op.id += sizeof(piece)) {
-        us_prefix_copy(&s->arena, op.id, piece, sizeof(piece));
-        us_dump_op(d, &op);
+    for (at = 0; at < out.cache && !d->failed; at += sizeof(piece)) {
+        us_prefix_copy(&s->arena, at, piece, sizeof(piece));
+        us_dump_put(d, US_OP_CACHE, at, piece, sizeof(piece));
     }
 }
 
@@ -206,17 +203,14 @@ static void
 us_dump_models(us_store_t *s, us_dump_t *d, uint64_t models, uint64_t id,
     unsigned *number)
 {
-    us_op_t   op;
+    us_str_t  model;
     uint64_t  first;
 
-    memset(&op, 0, sizeof(us_op_t));
-    op.type = US_OP_MODEL;
-
     while (*number < models
-           && us_record_model(s->codec, *number, &first, &op.bytes) == 0
+           && us_record_model(s->codec, *number, &first, &model) == 0
            && first <= id)
     {
-        us_dump_op(d, &op);
+        us_dump_put(d, US_OP_MODEL, 0, model.data, model.len);
         (*number)++;
     }
 }
@@ -259,12 +253,8 @@ us_dump_adds(us_store_t *s, us_dump_t *d, uint64_t n, uint64_t models)
     uint64_t      id;
     us_reading_t  r;
 
-    memset(&op, 0, sizeof(us_op_t));
-    memset(&erased, 0, sizeof(us_op_t));
-    op.type = US_OP_ADD;
-    op.bytes.data = s->bits;
-    erased.type = US_OP_ERASED;
-    erased.bytes.data = s->text;
+    op = us_op(US_OP_ADD, 0, s->bits, 0);
+    erased = us_op(US_OP_ERASED, 0, s->text, 0);
     number = 0;
 
     for (id = 0; id < n && !d->failed; id++) {
@@ -300,7 +290,6 @@ static void
 us_dump_word(us_dump_t *d, us_op_t *op, uint64_t i, uint64_t word)
 {
     if (op->bytes.len && (word == 0 || op->bytes.len == sizeof(d->words))) {
-        op->bytes.data = (uint8_t *) d->words;
         us_dump_op(d, op);
         op->bytes.len = 0;
     }
@@ -321,8 +310,7 @@ us_dump_deleted(us_store_t *s, us_dump_t *d, uint64_t n)
     uint64_t   i, w, *p;
     us_op_t    op;
 
-    memset(&op, 0, sizeof(us_op_t));
-    op.type = US_OP_DELETED;
+    op = us_op(US_OP_DELETED, 0, d->words, 0);
 
     for (i = 0; i * 64 < n && !d->failed; i++) {
         p = us_deleted_word(&s->arena, i);
@@ -346,17 +334,13 @@ us_dump_members(us_store_t *s, us_dump_t *d, const us_store_set_info_t *set,
     uint64_t n)
 {
     int            found;
-    us_op_t        op;
+    size_t         len;
     uint8_t       *p;
     uint64_t       last, from;
     us_set_run_t   run, next;
 
-    memset(&op, 0, sizeof(us_op_t));
-    op.type = US_OP_SET_IN;
-    op.id = set->set.number;
     p = (uint8_t *) d->words;
-    op.bytes.data = p;
-
+    len = 0;
     last = US_STORE_NO_ID;
     found = us_set_next(&s->arena, set->set.row, 0, n, &run);
 
@@ -372,13 +356,13 @@ us_dump_members(us_store_t *s, us_dump_t *d, const us_store_set_info_t *set,
             run.last = next.last;
         }
 
-        op.bytes.len += us_set_run_write(p + op.bytes.len, last, &run);
+        len += us_set_run_write(p + len, last, &run);
         last = run.last;
         run = next;
 
-        if (!found || op.bytes.len > sizeof(d->words) - 20) {
-            us_dump_op(d, &op);
-            op.bytes.len = 0;
+        if (!found || len > sizeof(d->words) - 20) {
+            us_dump_put(d, US_OP_SET_IN, set->set.number, p, len);
+            len = 0;
             last = US_STORE_NO_ID;
         }
     }
@@ -395,29 +379,20 @@ static void
 us_dump_sets(us_store_t *s, us_dump_t *d, uint64_t n, uint64_t last)
 {
     uint8_t               bytes[US_OP_SET_MAX];
-    us_op_t               op;
     uint32_t              row;
     us_store_set_info_t   set;
 
-    memset(&op, 0, sizeof(us_op_t));
-    op.bytes.data = bytes;
-
     if (last > US_STORE_MARKS) {
-        op.type = US_OP_SET_DROP;
-        op.id = last;
-        us_dump_op(d, &op);
+        us_dump_put(d, US_OP_SET_DROP, last, NULL, 0);
     }
-
-    op.type = US_OP_SET;
 
     for (row = 0; us_store_set_info(s, &row, &set) && !d->failed; ) {
 
         if (set.set.number > US_STORE_MARKS) {
-            op.id = set.set.number;
-            op.bytes.len = sizeof(set.created) + set.name.len;
             memcpy(bytes, &set.created, sizeof(set.created));
             memcpy(bytes + sizeof(set.created), set.text, set.name.len);
-            us_dump_op(d, &op);
+            us_dump_put(d, US_OP_SET, set.set.number, bytes,
+                        sizeof(set.created) + set.name.len);
         }
 
         us_dump_members(s, d, &set, n);
@@ -441,13 +416,8 @@ us_dump_claims(us_store_t *s, us_dump_t *d, const us_dump_head_t *head)
         return;
     }
 
-    memset(&op, 0, sizeof(us_op_t));
-    op.type = US_OP_CLOCK;
-    op.id = head->clock;
-    op.bytes.data = (uint8_t *) d->words;
-    us_dump_op(d, &op);
-
-    op.type = US_OP_CLAIMS;
+    us_dump_put(d, US_OP_CLOCK, head->clock, NULL, 0);
+    op = us_op(US_OP_CLAIMS, 0, d->words, 0);
 
     for (i = 0; i < head->ids && !d->failed; i += 2) {
         pair[0] = us_claims_read(&s->arena, i);
@@ -470,14 +440,9 @@ us_dump_claims(us_store_t *s, us_dump_t *d, const us_dump_head_t *head)
 static void
 us_dump_keys(us_store_t *s, us_dump_t *d, const us_dump_head_t *head)
 {
-    us_op_t          op;
     uint64_t         at, end;
     unsigned         n;
     us_keys_entry_t  e[US_DUMP_WORDS / 4];
-
-    memset(&op, 0, sizeof(us_op_t));
-    op.type = US_OP_KEYS;
-    op.bytes.data = (uint8_t *) e;
 
     end = us_acquire(&us_head(s)->keys_end);
 
@@ -497,8 +462,7 @@ us_dump_keys(us_store_t *s, us_dump_t *d, const us_dump_head_t *head)
         n += e[n].bits != 0;
 
         if (n == US_DUMP_WORDS / 4) {
-            op.bytes.len = sizeof(e);
-            us_dump_op(d, &op);
+            us_dump_put(d, US_OP_KEYS, 0, e, sizeof(e));
             n = 0;
         }
     }
@@ -510,8 +474,7 @@ us_dump_keys(us_store_t *s, us_dump_t *d, const us_dump_head_t *head)
     n += us_keys_until(&e[n]) > s->now;
 
     if (n) {
-        op.bytes.len = n * sizeof(us_keys_entry_t);
-        us_dump_op(d, &op);
+        us_dump_put(d, US_OP_KEYS, 0, e, n * sizeof(us_keys_entry_t));
     }
 }
 
@@ -527,6 +490,7 @@ us_dump_erasures(us_store_t *s, us_dump_t *d)
     uint8_t            buf[US_OP_ERASURE_MAX];
     us_op_t            op;
     uint64_t           n, last, bits;
+    unsigned           k;
     us_erased_dump_t   list;
 
     last = us_acquire(&us_head(s)->erasures);
@@ -536,30 +500,21 @@ us_dump_erasures(us_store_t *s, us_dump_t *d)
         us_dump_op(d, &op);
     }
 
-    memset(&op, 0, sizeof(us_op_t));
-    op.bytes.data = (uint8_t *) d->words;
-
     bits = us_acquire(&us_head(s)->erased_bits);
 
     if (bits) {
-        op.type = US_OP_ERASED_TABLE;
-        op.id = bits;
-        us_dump_op(d, &op);
+        us_dump_put(d, US_OP_ERASED_TABLE, bits, NULL, 0);
     }
 
     memset(&list, 0, sizeof(us_erased_dump_t));
     list.moves = UINT64_MAX;
-    op.type = US_OP_ERASED_URLS;
 
     while (last && !list.ended && !d->failed) {
-        op.bytes.len = us_erased_dump(s, &list, last,
-                                               (us_erased_hash_t *) d->words,
-                                               sizeof(d->words)
-                                               / US_ERASED_EACH)
-                       * US_ERASED_EACH;
+        k = us_erased_dump(s, &list, last, (us_erased_hash_t *) d->words,
+                           sizeof(d->words) / US_ERASED_EACH);
 
-        if (op.bytes.len) {
-            us_dump_op(d, &op);
+        if (k) {
+            us_dump_put(d, US_OP_ERASED_URLS, 0, d->words, k * US_ERASED_EACH);
         }
     }
 }
@@ -568,7 +523,6 @@ us_dump_erasures(us_store_t *s, us_dump_t *d)
 int
 us_store_dump(us_store_t *s, us_store_out_pt out, void *data, uint64_t *lsn)
 {
-    us_op_t          op;
     us_dump_t        d;
     us_dump_head_t   head;
 
@@ -610,16 +564,8 @@ us_store_dump(us_store_t *s, us_store_out_pt out, void *data, uint64_t *lsn)
         return -1;
     }
 
-    memset(&op, 0, sizeof(us_op_t));
-    op.bytes.data = (uint8_t *) &op;  /* none, but memcpy() wants a pointer */
-
-    op.type = US_OP_AT;
-    us_dump_op(&d, &op);
-
-    op.type = US_OP_EXPECT;
-    op.id = head.entries;
-    us_dump_op(&d, &op);
-
+    us_dump_put(&d, US_OP_AT, 0, NULL, 0);
+    us_dump_put(&d, US_OP_EXPECT, head.entries, NULL, 0);
     us_dump_map(s, &d);
 
     /*
@@ -637,16 +583,11 @@ us_store_dump(us_store_t *s, us_store_out_pt out, void *data, uint64_t *lsn)
     us_dump_keys(s, &d, &head);
     us_dump_erasures(s, &d);
 
-    op.type = US_OP_AT;
-    op.id = head.ids;
-    us_dump_op(&d, &op);
+    us_dump_put(&d, US_OP_AT, head.ids, NULL, 0);
 
     if (head.key.name) {
-        op.type = US_OP_KEY;
-        op.id = head.key.until;
-        op.bytes.data = (uint8_t *) &head.key.name;
-        op.bytes.len = sizeof(head.key.name);
-        us_dump_op(&d, &op);
+        us_dump_put(&d, US_OP_KEY, head.key.until, &head.key.name,
+                    sizeof(head.key.name));
     }
 
     us_dump_flush(&d);

@@ -542,11 +542,7 @@ us_erase_one_locked(us_erase_t *e, const us_erase_id_t *one)
         return US_ERASE_MORE;
     }
 
-    memset(&op, 0, sizeof(us_op_t));
-    op.type = US_OP_ERASED;
-    op.id = one->id;
-    op.bytes.data = s->url;
-    op.bytes.len = need;
+    op = us_op(US_OP_ERASED, one->id, s->url, need);
 
     if (!us_ring_fits(&s->arena, us_op_size(&op))) {
         return US_ERASE_BUSY;
@@ -692,8 +688,7 @@ us_erase_drop(us_erase_t *e)
     us_erase_status_t   status;
 
     s = e->store;
-    memset(&op, 0, sizeof(us_op_t));
-    op.type = US_OP_DROP;
+    op = us_op(US_OP_DROP, 0, NULL, 0);
 
     us_erase_texts(e, UINT_MAX, us_store_next_id(s));
     rc = us_tokens_next(e->tokens, &op.id, &op.bytes);

@@ -408,7 +408,7 @@ us_erased_room_locked(us_arena_t *a)
 us_store_status_t
 us_erased_enter_locked(us_arena_t *a, us_erased_hash_t h, int journal)
 {
-    uint64_t           words[2], *p;
+    uint64_t          *p;
     us_op_t            op;
     us_erasure_row_t  *row;
 
@@ -430,14 +430,7 @@ us_erased_enter_locked(us_arena_t *a, us_erased_hash_t h, int journal)
     }
 
     if (journal) {
-        words[0] = h.hash;
-        words[1] = h.rest;
-
-        memset(&op, 0, sizeof(us_op_t));
-        op.type = US_OP_ERASED_URLS;
-        op.bytes.data = (uint8_t *) words;
-        op.bytes.len = sizeof(words);
-
+        op = us_op(US_OP_ERASED_URLS, 0, &h, sizeof(h));
         us_ring_put_locked(a, &op);
     }
 

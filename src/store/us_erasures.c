@@ -73,7 +73,6 @@ us_erasure_op(const us_arena_t *a, uint64_t number,
     const us_erasure_row_t *row, uint8_t buf[US_OP_ERASURE_MAX])
 {
     size_t           i, n, len;
-    us_op_t          op;
     uint64_t         what;
     const uint8_t   *p;
     us_erasure_op_t  head;
@@ -96,13 +95,7 @@ us_erasure_op(const us_arena_t *a, uint64_t number,
         memcpy(buf + sizeof(head) + i, p, n);
     }
 
-    memset(&op, 0, sizeof(us_op_t));
-    op.type = US_OP_ERASURE;
-    op.id = number;
-    op.bytes.data = buf;
-    op.bytes.len = sizeof(head) + len;
-
-    return op;
+    return us_op(US_OP_ERASURE, number, buf, sizeof(head) + len);
 }
 
 
@@ -343,11 +336,8 @@ us_store_erasure_begin(us_store_t *s, us_erasure_kind_t kind, us_str_t reason,
     memcpy(bytes, &head, sizeof(head));
     memcpy(bytes + sizeof(head), reason.data, reason.len);
 
-    memset(&op, 0, sizeof(us_op_t));
-    op.type = US_OP_ERASURE;
-    op.id = h->erasures + 1;
-    op.bytes.data = bytes;
-    op.bytes.len = sizeof(head) + reason.len;
+    op = us_op(US_OP_ERASURE, h->erasures + 1, bytes,
+               sizeof(head) + reason.len);
 
     *number = us_erasure_again(s, kind, key);
 
@@ -596,6 +586,7 @@ us_store_erasure(us_store_t *s, uint64_t number, us_erasure_info_t *info)
 static us_store_status_t
 us_erase_id_locked(us_store_t *s, uint64_t number, uint64_t id)
 {
+    size_t              n;
     uint8_t             bytes[2 * US_NUMBER_MAX];
     us_op_t             op;
     us_arena_t         *a;
@@ -605,12 +596,9 @@ us_erase_id_locked(us_store_t *s, uint64_t number, uint64_t id)
     a = &s->arena;
     row = us_erasure_row(a, number);
 
-    memset(&op, 0, sizeof(us_op_t));
-    op.type = US_OP_ERASED_ID;
-    op.id = id;
-    op.bytes.data = bytes;
-    op.bytes.len = us_number_write(bytes, number);
-    op.bytes.len += us_number_write(bytes + op.bytes.len, row->deleted + 1);
+    n = us_number_write(bytes, number);
+    n += us_number_write(bytes + n, row->deleted + 1);
+    op = us_op(US_OP_ERASED_ID, id, bytes, n);
 
     if (!us_ring_fits(a, us_op_size(&op))) {
         return US_BUSY;

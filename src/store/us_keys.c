@@ -309,15 +309,8 @@ us_keys_turn_locked(us_arena_t *a, uint64_t name, uint64_t until)
         return 0;
     }
 
-    memset(&op, 0, sizeof(us_op_t));
-    op.type = US_OP_KEY_END;
-
-    if (name) {
-        op.type = US_OP_KEY;
-        op.id = until;
-        op.bytes.data = (const uint8_t *) &name;
-        op.bytes.len = sizeof(name);
-    }
+    op = name ? us_op(US_OP_KEY, until, &name, sizeof(name))
+              : us_op(US_OP_KEY_END, 0, NULL, 0);
 
     if (!us_ring_fits(a, us_op_size(&op))) {
         return -1;

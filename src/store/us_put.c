@@ -123,11 +123,7 @@ us_store_set_make(us_store_t *s, us_str_t name, unsigned most,
 
     number = h->sets_last > US_STORE_MARKS ? h->sets_last + 1
                                            : US_STORE_MARKS + 1;
-    memset(&op, 0, sizeof(us_op_t));
-    op.type = US_OP_SET;
-    op.id = number;
-    op.bytes.data = bytes;
-    op.bytes.len = sizeof(s->now) + name.len;
+    op = us_op(US_OP_SET, number, bytes, sizeof(s->now) + name.len);
     memcpy(bytes, &s->now, sizeof(s->now));
     memcpy(bytes + sizeof(s->now), name.data, name.len);
 
@@ -167,9 +163,7 @@ us_store_set_drop(us_store_t *s, us_store_set_t set, uint64_t *lsn)
     us_set_row_t       *row;
     us_store_status_t   status;
 
-    memset(&op, 0, sizeof(us_op_t));
-    op.type = US_OP_SET_DROP;
-    op.id = set.number;
+    op = us_op(US_OP_SET_DROP, set.number, NULL, 0);
     row = us_set_row(&s->arena, set.row);
     more = 0;
 

@@ -71,6 +71,21 @@ typedef struct {
 } us_op_t;
 
 
+static inline us_op_t
+us_op(us_op_type_t type, uint64_t id, const void *bytes, size_t len)
+{
+    us_op_t  op;
+
+    memset(&op, 0, sizeof(us_op_t));
+    op.type = type;
+    op.id = id;
+    op.bytes.data = bytes;
+    op.bytes.len = len;
+
+    return op;
+}
+
+
 /* writes all but op->bytes; returns how much */
 size_t us_op_head(const us_op_t *op, uint8_t head[US_OP_HEAD_MAX]);
 

@@ -1628,10 +1628,8 @@ us_set_publish(us_set_work_t *w, const us_set_run_t *ids, size_t n, int in)
     us_op_t   op;
     uint64_t  last;
 
-    memset(&op, 0, sizeof(us_op_t));
-    op.type = in ? US_OP_SET_IN : US_OP_SET_OUT;
-    op.id = us_set_row(w->a, w->row)->number;
-    op.bytes.data = bytes;
+    op = us_op(in ? US_OP_SET_IN : US_OP_SET_OUT,
+               us_set_row(w->a, w->row)->number, bytes, 0);
     last = US_STORE_NO_ID;
 
     for (i = 0; i < n; i++) {

@@ -458,11 +458,7 @@ us_store_adopt(us_store_t *s, const us_map_t *map, uint64_t number,
 
     h = us_head(s);
 
-    memset(&op, 0, sizeof(us_op_t));
-    op.type = US_OP_MAP;
-    op.id = h->shard - 1;
-    op.bytes = map->text;
-
+    op = us_op(US_OP_MAP, h->shard - 1, map->text.data, map->text.len);
     self = us_map_shard(map, op.id);
 
     us_store_enter(s);

@@ -251,8 +251,7 @@ us_store_train(us_store_t *s, const volatile int *cancel)
     us_release(&h->trainer, self);
     us_store_leave(s);
 
-    memset(&op, 0, sizeof(us_op_t));
-    op.type = US_OP_MODEL;
+    op = us_op(US_OP_MODEL, 0, NULL, 0);
     done = 0;
 
     /* once more: somebody may have learnt it between the two */
