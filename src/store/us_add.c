@@ -611,14 +611,6 @@ us_store_add_key(us_store_t *s, us_store_item_t *items, size_t n,
 }
 
 
-int
-us_deleted_reserve_locked(us_arena_t *a, uint64_t word)
-{
-    return us_arena_allot_locked(a, US_AREA_DELETED,
-                                 word >> (a->chunk_shift - 3));
-}
-
-
 us_store_status_t
 us_store_forget_locked(us_store_t *s, uint64_t id, const us_hashes_t *hashes,
     const us_op_t *op, uint64_t *count)
@@ -639,7 +631,9 @@ us_store_forget_locked(us_store_t *s, uint64_t id, const us_hashes_t *hashes,
         us_bulk_keep_locked(&s->arena, 0);
     }
 
-    if (us_deleted_reserve_locked(a, id / 64) != 0) {
+    if (us_arena_allot_locked(a, US_AREA_DELETED, id / 64 * sizeof(uint64_t))
+        != 0)
+    {
         return US_FULL;
     }
 

@@ -139,8 +139,7 @@ us_claims_scan(const us_arena_t *a, uint32_t before, uint64_t from,
 int
 us_claims_reserve_locked(us_arena_t *a, uint64_t id)
 {
-    return us_arena_allot_locked(a, US_AREA_CLAIMS,
-                                 id >> (a->chunk_shift - 2));
+    return us_arena_allot_locked(a, US_AREA_CLAIMS, id * sizeof(uint32_t));
 }
 
 

@@ -116,18 +116,23 @@ us_erased_item(const us_store_t *s, const us_store_item_t *item,
 
 /* --- the table ------------------------------------------------------------ */
 
-/* place i of a half; NULL: it is free, and no chunk is allotted there */
+/* where place i of a half lies in the area */
+
+static inline uint64_t
+us_erased_pos(const us_arena_t *a, uint64_t half, uint64_t i)
+{
+    return (half * (a->head->area[US_AREA_ERASED].max / 2) << a->chunk_shift)
+           + i * US_ERASED_EACH;
+}
+
+
+/* that place; NULL: it is free, and no chunk is allotted there */
 
 static inline uint64_t *
 us_erased_place(const us_arena_t *a, uint64_t half, uint64_t i)
 {
-    uint64_t  chunks;
-
-    chunks = a->head->area[US_AREA_ERASED].max / 2;
-
     return (uint64_t *) us_sparse_at(a, US_AREA_ERASED,
-                                     (half * chunks << a->chunk_shift)
-                                     + i * US_ERASED_EACH);
+                                     us_erased_pos(a, half, i));
 }
 
 
@@ -246,9 +251,7 @@ us_erased_put_locked(us_arena_t *a, us_erased_hash_t h)
 
     if (at >> head->erased_bits
         || us_arena_allot_locked(a, US_AREA_ERASED,
-                                 half * (head->area[US_AREA_ERASED].max / 2)
-                                 + (at * US_ERASED_EACH >> a->chunk_shift))
-           != 0)
+                                 us_erased_pos(a, half, at)) != 0)
     {
         return -1;
     }
@@ -268,16 +271,13 @@ us_erased_put_locked(us_arena_t *a, us_erased_hash_t h)
 static int
 us_erased_give_locked(us_arena_t *a)
 {
-    unsigned    n;
-    uint32_t   *directory;
-    uint64_t    i, chunk, chunks;
-    us_head_t  *head;
+    unsigned   n;
+    uint32_t  *directory;
+    uint64_t   i, chunk, chunks;
 
-    head = a->head;
-    chunks = head->area[US_AREA_ERASED].max / 2;
-    directory = (uint32_t *) (a->base
-                              + head->area[US_AREA_ERASED].directory)
-                + (~head->erased_moves & 1) * chunks;
+    chunks = a->head->area[US_AREA_ERASED].max / 2;
+    directory = us_area_entry(a, US_AREA_ERASED,
+                              (~a->head->erased_moves & 1) * chunks);
 
     for (i = 0, n = 0; i < chunks && n < US_ERASED_GIVES; i++) {
         chunk = directory[i];

@@ -1428,7 +1428,9 @@ us_replay_deleted_word(us_store_t *s, uint64_t number, uint64_t word)
         return 0;
     }
 
-    if (us_deleted_reserve_locked(a, number) != 0) {
+    if (us_arena_allot_locked(a, US_AREA_DELETED, number * sizeof(uint64_t))
+        != 0)
+    {
         return US_REPLAY_NO_ROOM;
     }
 

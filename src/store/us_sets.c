@@ -723,8 +723,7 @@ us_sets_links_end(us_arena_t *a)
 static inline uint32_t *
 us_set_living(const us_arena_t *a, uint64_t chunk)
 {
-    return (uint32_t *) (a->base + a->head->area[US_AREA_MEMBERS].directory)
-           + chunk;
+    return us_area_entry(a, US_AREA_MEMBERS, chunk);
 }
 
 

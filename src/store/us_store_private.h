@@ -428,9 +428,6 @@ void us_store_index_locked(us_store_t *s, uint64_t id,
 us_store_status_t us_store_forget_locked(us_store_t *s, uint64_t id,
     const us_hashes_t *hashes, const us_op_t *op, uint64_t *count);
 
-/* room for the bits of 64 deleted ids; -1: there is none */
-int us_deleted_reserve_locked(us_arena_t *a, uint64_t word);
-
 
 static inline us_head_t *
 us_head(const us_store_t *s)

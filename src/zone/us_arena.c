@@ -344,9 +344,8 @@ us_arena_give(us_arena_t *a, us_area_id_t id, uint64_t chunk)
 int
 us_arena_grow_locked(us_arena_t *a, us_area_id_t id, size_t n)
 {
-    size_t     i;
-    uint32_t  *directory;
-    uint64_t   at, chunk;
+    size_t    i;
+    uint64_t  at, chunk;
 
     at = a->head->area[id].n;
 
@@ -362,10 +361,9 @@ us_arena_grow_locked(us_arena_t *a, us_area_id_t id, size_t n)
 
     /* nobody reads entries past area.n: no intent is needed for them */
 
-    directory = (uint32_t *) (a->base + a->head->area[id].directory);
-
     for (i = 0; i < n; i++) {
-        __atomic_store_n(&directory[at + i], chunk + i, __ATOMIC_RELAXED);
+        __atomic_store_n(us_area_entry(a, id, at + i), chunk + i,
+                         __ATOMIC_RELAXED);
     }
 
     us_commit_locked(a);
@@ -375,18 +373,18 @@ us_arena_grow_locked(us_arena_t *a, us_area_id_t id, size_t n)
 
 
 int
-us_arena_allot_locked(us_arena_t *a, us_area_id_t id, size_t at)
+us_arena_allot_locked(us_arena_t *a, us_area_id_t id, uint64_t pos)
 {
-    uint32_t  *directory;
+    uint32_t  *entry;
     uint64_t   chunk;
 
-    if (at >= a->head->area[id].max) {
+    if (pos >> a->chunk_shift >= a->head->area[id].max) {
         return -1;
     }
 
-    directory = (uint32_t *) (a->base + a->head->area[id].directory);
+    entry = us_area_entry(a, id, pos >> a->chunk_shift);
 
-    if (directory[at]) {
+    if (*entry) {
         return 0;
     }
 
@@ -396,7 +394,7 @@ us_arena_allot_locked(us_arena_t *a, us_area_id_t id, size_t at)
         return -1;
     }
 
-    us_intend32_locked(a, &directory[at], chunk);
+    us_intend32_locked(a, entry, chunk);
     us_commit_locked(a);
 
     return 0;

@@ -293,11 +293,11 @@ void us_arena_enter(us_arena_t *a);
 
 /*
  * Under the lock, nothing intended: gives n more contiguous chunks to a listed
- * area (the last n entries of its directory then ascend by one), or one to the
- * entry `at` of a sparse one.  -1: no room, nothing was changed.
+ * area (the last n entries of its directory then ascend by one), or one to a
+ * sparse one, where byte `pos` lies.  -1: no room, nothing was changed.
  */
 int us_arena_grow_locked(us_arena_t *a, us_area_id_t id, size_t n);
-int us_arena_allot_locked(us_arena_t *a, us_area_id_t id, size_t at);
+int us_arena_allot_locked(us_arena_t *a, us_area_id_t id, uint64_t pos);
 
 /*
  * Under the lock: intends to take n chunks, which the caller commits together
@@ -408,6 +408,15 @@ us_intended(const us_arena_t *a, const uint64_t *word)
 }
 
 
+/* entry n of an area's directory */
+
+static inline uint32_t *
+us_area_entry(const us_arena_t *a, us_area_id_t id, uint64_t n)
+{
+    return (uint32_t *) (a->base + a->head->area[id].directory) + n;
+}
+
+
 /*
  * Address of byte `pos` of an area.  The entry of the directory is immutable
  * from its publication on.  Relaxed: the caller has acquired (next_id, a model
@@ -417,11 +426,9 @@ us_intended(const us_arena_t *a, const uint64_t *word)
 static inline uint8_t *
 us_area_at(const us_arena_t *a, us_area_id_t id, uint64_t pos)
 {
-    uint32_t   chunk;
-    uint32_t  *directory;
+    uint32_t  chunk;
 
-    directory = (uint32_t *) (a->base + a->head->area[id].directory);
-    chunk = __atomic_load_n(&directory[pos >> a->chunk_shift],
+    chunk = __atomic_load_n(us_area_entry(a, id, pos >> a->chunk_shift),
                             __ATOMIC_RELAXED);
 
     return a->base + ((uint64_t) chunk << a->chunk_shift)
@@ -450,15 +457,13 @@ us_area_piece(const us_arena_t *a, us_area_id_t id, uint64_t pos, size_t n,
 static inline uint8_t *
 us_sparse_at(const us_arena_t *a, us_area_id_t id, uint64_t pos)
 {
-    uint32_t   chunk;
-    uint32_t  *directory;
+    uint32_t  chunk;
 
     if (pos >> a->chunk_shift >= a->head->area[id].max) {
         return NULL;
     }
 
-    directory = (uint32_t *) (a->base + a->head->area[id].directory);
-    chunk = __atomic_load_n(&directory[pos >> a->chunk_shift],
+    chunk = __atomic_load_n(us_area_entry(a, id, pos >> a->chunk_shift),
                             __ATOMIC_RELAXED);
 
     return chunk ? a->base + ((uint64_t) chunk << a->chunk_shift)

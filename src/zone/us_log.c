@@ -487,8 +487,7 @@ us_log_erase_reserve_locked(us_arena_t *a, uint64_t id, size_t len)
     }
 
     return us_arena_allot_locked(a, US_AREA_STUBS,
-                                 id / 64 * sizeof(uint64_t)
-                                 >> a->chunk_shift);
+                                 id / 64 * sizeof(uint64_t));
 }
 
 
