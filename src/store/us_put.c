@@ -203,42 +203,55 @@ us_store_set_drop(us_store_t *s, us_store_set_t set, uint64_t *lsn)
 }
 
 
-/* ids that are not in, or in, now: the runs of s->puts; returns how many */
-
-static size_t
-us_store_put_runs(us_store_t *s, us_set_run_t *runs, unsigned *at, int in)
-{
-    size_t            k;
-    unsigned          i;
-    uint64_t          last;
-    us_store_pick_t  *p;
-
-    for (i = 0, k = 0, last = US_STORE_NO_ID; i < s->nputs; i++) {
-        p = &s->puts[i];
-
-        if (p->id != last && us_set_has(&s->arena, s->set.row, p->id) != in) {
-            runs[k].first = p->id;
-            runs[k].last = p->id;
-            at[k++] = p->at;
-        }
-
-        last = p->id;
-    }
-
-    return k;
-}
-
-
-/* whether an id is one of the runs, which ascend */
+/*
+ * Puts what is picked into s->set, or takes it out.  answers: of s->puts.  -1:
+ * there was no room for some.
+ */
 
 static int
-us_store_put_left(const us_set_run_t *runs, size_t n, uint64_t id)
+us_store_put_picks_locked(us_store_t *s, int in, us_store_status_t *answers)
 {
-    size_t  i;
+    size_t             k, n, done;
+    unsigned           i;
+    us_set_run_t       runs[US_STORE_GROUP];
+    us_store_pick_t   *p;
+    us_store_status_t  change;
 
-    for (i = 0; i < n && runs[i].first < id; i++) { /* void */ }
+    change = in ? US_NEW : US_OK;
 
-    return i < n && runs[i].first == id;
+    /* an id that comes twice is one run */
+
+    for (i = 0, k = 0; i < s->nputs; i++) {
+        p = &s->puts[i];
+        answers[i] = in ? US_SEEN : US_UNSEEN;
+
+        if ((i == 0 || p->id != p[-1].id)
+            && us_set_has(&s->arena, s->set.row, p->id) != in)
+        {
+            answers[i] = change;
+            runs[k].first = p->id;
+            runs[k++].last = p->id;
+        }
+    }
+
+    us_bulk_keep_locked(&s->arena, 0);
+
+    done = us_set_change_locked(&s->arena, s->set.row, runs, k, in, 1);
+
+    /* if it has no room, neither has room */
+
+    for (i = 0, n = 0; i < s->nputs; i++) {
+        p = &s->puts[i];
+
+        if (answers[i] == change) {
+            answers[i] = n++ < done ? change : US_FULL;
+
+        } else if (i && p->id == p[-1].id && answers[i - 1] == US_FULL) {
+            answers[i] = US_FULL;
+        }
+    }
+
+    return done < k ? -1 : 0;
 }
 
 
@@ -246,10 +259,8 @@ static us_store_status_t
 us_store_put_group(us_store_t *s, us_store_claim_t *c, size_t n, int in,
     const us_store_key_t *key)
 {
-    size_t             i, k, done;
-    unsigned           at[US_STORE_GROUP];
-    us_set_run_t       runs[US_STORE_GROUP];
-    us_store_status_t  status;
+    size_t             i;
+    us_store_status_t  status, answers[US_STORE_GROUP];
 
     us_store_enter(s);
 
@@ -276,30 +287,16 @@ us_store_put_group(us_store_t *s, us_store_claim_t *c, size_t n, int in,
             c[i].status = US_DELETED;
 
         } else {
-            c[i].status = in ? US_SEEN : US_UNSEEN;
             us_store_pick_one(s->puts, &s->nputs, c[i].id, i);
         }
     }
 
-    us_bulk_keep_locked(&s->arena, 0);
-
-    k = us_store_put_runs(s, runs, at, in);
-    done = us_set_change_locked(&s->arena, s->set.row, runs, k, in, 1);
+    (void) us_store_put_picks_locked(s, in, answers);
 
     us_store_leave(s);
 
-    for (i = 0; i < k; i++) {
-        c[at[i]].status = i >= done ? US_FULL : in ? US_NEW : US_OK;
-    }
-
-    /* an id that comes twice is one run: if it has no room, neither has room */
-
-    for (i = 0; done < k && i < n; i++) {
-        if (c[i].status == (in ? US_SEEN : US_UNSEEN)
-            && us_store_put_left(runs + done, k - done, c[i].id))
-        {
-            c[i].status = US_FULL;
-        }
+    for (i = 0; i < s->nputs; i++) {
+        c[s->puts[i].at].status = answers[i];
     }
 
     for (i = 0; key && in && i < n; i++) {
@@ -348,9 +345,8 @@ us_store_set_put(us_store_t *s, us_store_set_t set, us_store_claim_t *ids,
 void
 us_store_put_locked(us_store_t *s, us_store_item_t *items, size_t n)
 {
-    size_t         i, k, done;
-    unsigned       at[US_STORE_GROUP];
-    us_set_run_t   runs[US_STORE_GROUP];
+    size_t             i;
+    us_store_status_t  answers[US_STORE_GROUP];
 
     s->nputs = 0;
 
@@ -362,26 +358,12 @@ us_store_put_locked(us_store_t *s, us_store_item_t *items, size_t n)
         }
     }
 
-    us_bulk_keep_locked(&s->arena, 0);
-
-    k = us_store_put_runs(s, runs, at, 1);
-    done = us_set_change_locked(&s->arena, s->set.row, runs, k, 1, 1);
-
-    for (i = 0; i < k; i++) {
-        items[at[i]].put = i < done ? US_NEW : US_FULL;
-    }
-
-    for (i = 0; done < k && i < n; i++) {
-        if (items[i].wants
-            && (items[i].status == US_NEW || items[i].status == US_SEEN)
-            && us_store_put_left(runs + done, k - done, items[i].id))
-        {
-            items[i].put = US_FULL;
-        }
-    }
-
-    if (done < k) {
+    if (us_store_put_picks_locked(s, 1, answers) != 0) {
         us_release(&us_head(s)->full, 1);
+    }
+
+    for (i = 0; i < s->nputs; i++) {
+        items[s->puts[i].at].put = answers[i];
     }
 
     s->nputs = 0;
