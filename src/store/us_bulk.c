@@ -143,9 +143,7 @@ struct us_bulk_s {
 typedef struct {
     us_bulk_t         *bulk;
     uint64_t           leaves;
-    int                last;
     int                gone;          /* entries are removed, too */
-    unsigned           most;          /* split bits that there is room for */
 
     /* entries of the lists, sorted by leaf, list after list */
     unsigned           part;
@@ -298,6 +296,17 @@ us_bulk_leaves(uint64_t entries)
 }
 
 
+uint64_t
+us_bulk_more_leaves(const us_head_t *h, uint64_t entries)
+{
+    uint64_t  leaves;
+
+    leaves = us_bulk_leaves(entries);
+
+    return leaves > h->leaves ? leaves : h->leaves;
+}
+
+
 /* bytes of so many leaves with x split bits, see the top of this file */
 
 static uint64_t
@@ -377,9 +386,8 @@ us_bulk_keep_locked(us_arena_t *a, unsigned more)
         return;
     }
 
-    need = us_bulk_leaves(entries);
     need = us_bulk_chunks(a->chunk_shift, h->leaf_shift,
-                          need > h->leaves ? need : h->leaves, entries,
+                          us_bulk_more_leaves(h, entries), entries,
                           h->next_id + 1);
 
     have = h->area[US_AREA_LEAVES].n + h->area[US_AREA_DIRECTORY].n
@@ -1015,90 +1023,12 @@ us_bulk_receive(us_bulk_merge_t *m, uint64_t leaf)
 }
 
 
-static int
-us_bulk_merge_all(us_bulk_merge_t *m)
-{
-    int         rc;
-    unsigned    split;
-    uint64_t    leaf, path;
-    us_bulk_t  *b;
-
-    b = m->bulk;
-    path = 0;
-
-    do {
-        leaf = us_leaf_number(m->leaves, path);
-
-        /*
-         * Growth leaves two on average.  Before the last merge, none: chunks
-         * that are given back later are of no use to the log, which may need
-         * them.
-         */
-
-        split = m->last ? 1 + (unsigned) (leaf % 3) : 0;
-
-        b->split = split < m->most ? split : m->most;
-        b->n = 0;
-
-        us_bulk_inherit(m, leaf);
-        rc = us_bulk_receive(m, leaf);
-
-        if (rc == 0) {
-            rc = us_bulk_leaf(b, leaf);
-        }
-
-        if (rc != 0) {
-            return rc;
-        }
-
-        path = us_leaf_path_end(leaf);
-    } while (path);
-
-    return 0;
-}
-
-
-/* leaves for so many entries; there are never less than before */
-
-static uint64_t
-us_bulk_more_leaves(const us_head_t *h, uint64_t entries)
-{
-    uint64_t  leaves;
-
-    leaves = us_bulk_leaves(entries);
-
-    return leaves > h->leaves ? leaves : h->leaves;
-}
-
-
-/*
- * Whether entries are removed one by one before the merge, or without any: they
- * are few, and nothing is added; or the merge might make too few leaves,
- * because not each entry that is to be removed need be there.
- */
-
-static int
-us_bulk_remove_first(const us_head_t *h, uint64_t adds, uint64_t gone)
-{
-    uint64_t  left;
-
-    if (adds == 0 && gone < h->entries / US_BULK_FEW) {
-        return 1;
-    }
-
-    left = gone < h->entries ? h->entries - gone : 0;
-
-    return us_bulk_more_leaves(h, left + adds)
-           < us_bulk_leaves(h->entries + adds) / 4 * 3;
-}
-
-
 int
 us_bulk_merge(us_bulk_t *b, uint64_t to, int last, uint64_t expect)
 {
     int               rc;
-    unsigned          x, depth;
-    uint64_t          i, adds, gone, left, have;
+    unsigned          x, split, depth;
+    uint64_t          i, adds, gone, left, have, leaf, path;
     us_head_t        *h;
     us_arena_t       *a;
     us_bulk_merge_t   m;
@@ -1106,10 +1036,22 @@ us_bulk_merge(us_bulk_t *b, uint64_t to, int last, uint64_t expect)
     a = b->arena;
     h = a->head;
     us_bulk_count(b, &adds, &gone);
+    left = (gone < h->entries ? h->entries - gone : 0) + adds;
 
-    if (gone && us_bulk_remove_first(h, adds, gone)) {
+    /*
+     * Entries are removed one by one before the merge, or without any, if they
+     * are few, and nothing is added; or if the merge might make too few leaves,
+     * because not each entry that is to be removed need be there.
+     */
+
+    if (gone
+        && ((adds == 0 && gone < h->entries / US_BULK_FEW)
+            || us_bulk_more_leaves(h, left)
+               < us_bulk_leaves(h->entries + adds) / 4 * 3))
+    {
         us_bulk_remove(b);
         gone = 0;
+        left = h->entries + adds;
     }
 
     if (adds == 0 && gone == 0) {
@@ -1117,11 +1059,8 @@ us_bulk_merge(us_bulk_t *b, uint64_t to, int last, uint64_t expect)
         return 0;
     }
 
-    left = (gone < h->entries ? h->entries - gone : 0) + adds;
-
     memset(&m, 0, sizeof(us_bulk_merge_t));
     m.bulk = b;
-    m.last = last;
     m.gone = gone != 0;
     m.leaves = us_bulk_more_leaves(h, expect > left && !last ? expect : left);
     adds += h->entries;
@@ -1164,8 +1103,31 @@ us_bulk_merge(us_bulk_t *b, uint64_t to, int last, uint64_t expect)
             }
         }
 
-        m.most = x;
-        rc = us_bulk_merge_all(&m);
+        path = 0;
+
+        do {
+            leaf = us_leaf_number(m.leaves, path);
+
+            /*
+             * Growth leaves two on average.  Before the last merge, none:
+             * chunks that are given back later are of no use to the log, which
+             * may need them.
+             */
+
+            split = last ? 1 + (unsigned) (leaf % 3) : 0;
+
+            b->split = split < x ? split : x;
+            b->n = 0;
+
+            us_bulk_inherit(&m, leaf);
+            rc = us_bulk_receive(&m, leaf);
+
+            if (rc == 0) {
+                rc = us_bulk_leaf(b, leaf);
+            }
+
+            path = us_leaf_path_end(leaf);
+        } while (rc == 0 && path);
     }
 
     free(m.words);
@@ -1215,54 +1177,15 @@ us_bulk_image_flush(us_bulk_t *b)
  * A leaf may have been split while the image was made, even several times: its
  * parts follow one another, and the bits of the path between its number and
  * theirs are split bits.  The first US_SPLIT_MAX of all are kept.  All fit into
- * 64 bits: us_bulk_image_leaf() refuses a part that is deeper than 48 levels.
+ * 64 bits, as a part that is deeper than 48 levels is refused.
  */
-
-static int
-us_bulk_image_join(us_bulk_t *b, uint64_t leaf, const us_leaf_t *l,
-    const us_entry_t *e, unsigned n)
-{
-    unsigned  i, below, split, all;
-
-    below = us_leaf_depth(leaf) - us_leaf_depth(b->leaf);
-    all = below + l->split;
-    split = all < US_SPLIT_MAX ? all : US_SPLIT_MAX;
-
-    if (b->n + n > US_LEAF_MAX) {
-        return US_REPLAY_DAMAGED;
-    }
-
-    if (b->n == 0) {
-        b->split = split;
-    }
-
-    if (split > b->split) {
-        split = b->split;
-    }
-
-    for (i = 0; i < b->n; i++) {
-        b->entries[i].split >>= b->split - split;
-    }
-
-    b->split = split;
-
-    for (i = 0; i < n; i++) {
-        b->entries[b->n] = e[i];
-        b->entries[b->n++].split
-            = ((leaf & (((uint64_t) 1 << below) - 1)) << l->split | e[i].split)
-              >> (all - split);
-    }
-
-    return 0;
-}
-
 
 int
 us_bulk_image_leaf(us_bulk_t *b, uint64_t leaf, const uint8_t *words,
     size_t n)
 {
     int         rc;
-    unsigned    i, count;
+    unsigned    i, count, below, split, all;
     uint64_t    number, w[US_LEAF_WORDS_MAX + 1];
     us_leaf_t   l;
     us_entry_t  e[US_LEAF_MAX];
@@ -1317,7 +1240,36 @@ us_bulk_image_leaf(us_bulk_t *b, uint64_t leaf, const uint8_t *words,
         count--;
     }
 
-    return us_bulk_image_join(b, leaf, &l, e, count);
+    if (b->n + count > US_LEAF_MAX) {
+        return US_REPLAY_DAMAGED;
+    }
+
+    below = us_leaf_depth(leaf) - us_leaf_depth(number);
+    all = below + l.split;
+    split = all < US_SPLIT_MAX ? all : US_SPLIT_MAX;
+
+    if (b->n == 0) {
+        b->split = split;
+    }
+
+    if (split > b->split) {
+        split = b->split;
+    }
+
+    for (i = 0; i < b->n; i++) {
+        b->entries[i].split >>= b->split - split;
+    }
+
+    b->split = split;
+
+    for (i = 0; i < count; i++) {
+        b->entries[b->n] = e[i];
+        b->entries[b->n++].split
+            = ((leaf & (((uint64_t) 1 << below) - 1)) << l.split | e[i].split)
+              >> (all - split);
+    }
+
+    return 0;
 }
 
 

@@ -84,8 +84,12 @@ void us_bulk_keep_locked(us_arena_t *a, unsigned more);
 int us_bulk_fits(const us_bulk_t *b, uint64_t leaves, uint64_t entries,
     uint64_t ids);
 
-/* as many leaves as growth makes for so many entries */
+/*
+ * As many leaves as growth makes for so many entries; and of a store that has
+ * some, which never become less.
+ */
 uint64_t us_bulk_leaves(uint64_t entries);
+uint64_t us_bulk_more_leaves(const us_head_t *h, uint64_t entries);
 
 
 #endif /* _US_BULK_H_INCLUDED_ */

@@ -216,30 +216,6 @@ us_dump_models(us_store_t *s, us_dump_t *d, uint64_t models, uint64_t id,
 }
 
 
-/* copies a record to s->bits, and its stub, if it has one, to s->text */
-
-static void
-us_dump_copy(us_store_t *s, uint64_t id, us_op_t *add, us_op_t *erased)
-{
-    uint8_t    buf[US_RECORD_BUFFER];
-    us_bits_t  b;
-    us_str_t   stub;
-
-    us_log_get(&s->arena, id, buf, &b);
-
-    add->units = b.units;
-    add->bytes.len = us_bits_copy(&b, s->bits);
-    erased->bytes.len = 0;
-
-    if (us_bits_erased(&b) && us_log_stub(&s->arena, id, &stub)
-        && stub.len <= US_STUB_MAX)
-    {
-        erased->bytes.len = stub.len;
-        memcpy(s->text, stub.data, stub.len);
-    }
-}
-
-
 /*
  * A record may have been erased since the LSN, even be deleted since: the
  * operations that follow do it once more.
@@ -249,8 +225,11 @@ static void
 us_dump_adds(us_store_t *s, us_dump_t *d, uint64_t n, uint64_t models)
 {
     us_op_t       op, erased;
+    uint8_t       buf[US_RECORD_BUFFER];
+    us_str_t      stub;
     unsigned      number;
     uint64_t      id;
+    us_bits_t     b;
     us_reading_t  r;
 
     op = us_op(US_OP_ADD, 0, s->bits, 0);
@@ -264,7 +243,18 @@ us_dump_adds(us_store_t *s, us_dump_t *d, uint64_t n, uint64_t models)
         memset(&r, 0, sizeof(us_reading_t));
 
         while (us_store_reading(s, &r)) {
-            us_dump_copy(s, id, &op, &erased);
+            us_log_get(&s->arena, id, buf, &b);
+
+            op.units = b.units;
+            op.bytes.len = us_bits_copy(&b, s->bits);
+            erased.bytes.len = 0;
+
+            if (us_bits_erased(&b) && us_log_stub(&s->arena, id, &stub)
+                && stub.len <= US_STUB_MAX)
+            {
+                erased.bytes.len = stub.len;
+                memcpy(s->text, stub.data, stub.len);
+            }
         }
 
         us_dump_op(d, &op);

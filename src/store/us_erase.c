@@ -192,27 +192,6 @@ us_store_erase_locked(us_store_t *s, uint64_t id, us_str_t text,
 }
 
 
-/* the bytes of a text up to the end of its site, and one more, which ends it */
-
-static size_t
-us_erase_site_len(const uint8_t *text, size_t len)
-{
-    size_t    n;
-    unsigned  klass;
-    us_str_t  rest, site;
-
-    rest.data = text + 1;
-    rest.len = len - 1;
-    klass = text[0];
-    rest = us_store_bare(rest, &klass);
-    site = us_site(rest);
-
-    n = (size_t) (site.data - text) + site.len + 1;
-
-    return n < len ? n : len;
-}
-
-
 static int
 us_erase_site_cmp(const void *one, const void *two)
 {
@@ -385,28 +364,14 @@ us_erase_collect(us_erase_t *e, unsigned n)
 }
 
 
-/* the id of the list, or NULL */
+/* descending */
 
-static us_erase_id_t *
-us_erase_find(us_erase_t *e, uint64_t id)
+static int
+us_erase_id_cmp(const void *one, const void *two)
 {
-    size_t  low, high, middle;
+    const us_erase_id_t  *a = one, *b = two;
 
-    low = 0;
-    high = e->n;
-
-    while (low < high) {
-        middle = (low + high) / 2;
-
-        if (e->list[middle].id > id) {
-            low = middle + 1;
-
-        } else {
-            high = middle;
-        }
-    }
-
-    return low < e->n && e->list[low].id == id ? &e->list[low] : NULL;
+    return (a->id < b->id) - (a->id > b->id);
 }
 
 
@@ -465,7 +430,7 @@ us_erase_need(us_erase_t *e, uint64_t id)
     uint64_t        reference;
     us_store_t     *s;
     us_reading_t    r = { 0, 0 };
-    us_erase_id_t  *one;
+    us_erase_id_t   key, *one;
 
     s = e->store;
     cut = 0;
@@ -478,7 +443,8 @@ us_erase_need(us_erase_t *e, uint64_t id)
         return;
     }
 
-    one = us_erase_find(e, reference);
+    key.id = reference & UINT64_MAX >> 17;
+    one = bsearch(&key, e->list, e->n, sizeof(us_erase_id_t), us_erase_id_cmp);
 
     if (one && one->need < cut) {
         one->need = cut & UINT16_MAX;
@@ -517,9 +483,10 @@ static us_erase_status_t
 us_erase_one_locked(us_erase_t *e, const us_erase_id_t *one)
 {
     int          done;
-    size_t       len, need, site;
+    size_t       len, need, end;
     us_op_t      op;
-    us_str_t     stub;
+    unsigned     klass;
+    us_str_t     site, stub;
     us_store_t  *s;
 
     s = e->store;
@@ -528,8 +495,15 @@ us_erase_one_locked(us_erase_t *e, const us_erase_id_t *one)
     need = one->need;
 
     if (one->site) {
-        site = us_erase_site_len(s->url, len);
-        need = need > site ? need : site;
+
+        /* up to the end of its site, and one byte more, which ends it */
+
+        klass = s->url[0];
+        site.data = s->url + 1;
+        site.len = len - 1;
+        site = us_site(us_store_bare(site, &klass));
+        end = (size_t) (site.data - s->url) + site.len + 1;
+        need = need > end ? need : end;
     }
 
     /* a record that cannot be read has no text: nobody has its bytes */
@@ -647,36 +621,6 @@ us_erase_texts(us_erase_t *e, unsigned n, uint64_t end)
 }
 
 
-/*
- * Takes the lock when all texts were looked at but for a few, which are then.
- * If many were added between the two, that is tried again.
- */
-
-static void
-us_erase_texts_enter(us_erase_t *e)
-{
-    unsigned     tries;
-    us_store_t  *s;
-
-    s = e->store;
-
-    for (tries = US_ERASE_TRIES; /* void */ ; tries--) {
-        us_erase_texts(e, UINT_MAX, us_store_next_id(s));
-
-        us_store_enter(s);
-
-        us_erase_texts(e, tries ? US_ERASE_HOLD : UINT_MAX,
-                       us_store_next_id(s));
-
-        if (e->scanned == us_store_next_id(s)) {
-            return;
-        }
-
-        us_store_leave(s);
-    }
-}
-
-
 /* replaces a model, or ends */
 
 static us_erase_status_t
@@ -684,6 +628,7 @@ us_erase_drop(us_erase_t *e)
 {
     int                 rc;
     us_op_t             op;
+    unsigned            tries;
     us_store_t         *s;
     us_erase_status_t   status;
 
@@ -697,7 +642,25 @@ us_erase_drop(us_erase_t *e)
         return US_ERASE_FAILED;
     }
 
-    us_erase_texts_enter(e);
+    /*
+     * Takes the lock when all texts were looked at but for a few, which are
+     * then.  If many were added between the two, that is tried again.
+     */
+
+    for (tries = US_ERASE_TRIES; /* void */ ; tries--) {
+        us_erase_texts(e, UINT_MAX, us_store_next_id(s));
+
+        us_store_enter(s);
+
+        us_erase_texts(e, tries ? US_ERASE_HOLD : UINT_MAX,
+                       us_store_next_id(s));
+
+        if (e->scanned == us_store_next_id(s)) {
+            break;
+        }
+
+        us_store_leave(s);
+    }
 
     status = US_ERASE_MORE;
 

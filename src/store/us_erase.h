@@ -12,11 +12,6 @@
 #include "us_store.h"
 
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
-
 /*
  * A pass: erases the record of every id that is deleted when the pass comes to
  * it.  What it has to do follows from the store, so a pass that was ended early
@@ -61,11 +56,6 @@ void us_erase_free(us_erase_t *e);
 
 us_erase_status_t us_erase_step(us_erase_t *e, unsigned n);
 const us_erase_figures_t *us_erase_figures(const us_erase_t *e);
-
-
-#ifdef __cplusplus
-}
-#endif
 
 
 #endif /* _US_ERASE_H_INCLUDED_ */

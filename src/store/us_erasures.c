@@ -72,9 +72,8 @@ static us_op_t
 us_erasure_op(const us_arena_t *a, uint64_t number,
     const us_erasure_row_t *row, uint8_t buf[US_OP_ERASURE_MAX])
 {
-    size_t           i, n, len;
+    size_t           len;
     uint64_t         what;
-    const uint8_t   *p;
     us_erasure_op_t  head;
 
     memcpy(head.key, a->head->erased_key, sizeof(head.key));
@@ -90,10 +89,7 @@ us_erasure_op(const us_arena_t *a, uint64_t number,
     memcpy(buf, &head, sizeof(head));
     len = us_erasure_len(what);
 
-    for (i = 0; i < len; i += n) {
-        p = us_area_piece(a, US_AREA_REASONS, row->reason + i, len - i, &n);
-        memcpy(buf + sizeof(head) + i, p, n);
-    }
+    us_area_read(a, US_AREA_REASONS, row->reason, buf + sizeof(head), len);
 
     return us_op(US_OP_ERASURE, number, buf, sizeof(head) + len);
 }
@@ -117,16 +113,14 @@ static int
 us_erasure_make_locked(us_arena_t *a, const us_op_t *op, uint64_t owner,
     int journal)
 {
-    size_t             i, n, len;
-    uint8_t           *p;
+    size_t             i, len;
+    uint64_t           n;
     us_head_t         *h;
-    const uint8_t     *reason;
     us_erasure_op_t    head;
     us_erasure_row_t  *row;
 
     h = a->head;
     memcpy(&head, op->bytes.data, sizeof(head));
-    reason = op->bytes.data + sizeof(head);
     len = op->bytes.len - sizeof(head);
 
     if ((op->id * sizeof(us_erasure_row_t)
@@ -140,10 +134,8 @@ us_erasure_make_locked(us_arena_t *a, const us_op_t *op, uint64_t owner,
 
     /* nobody looks at either before the commit */
 
-    for (i = 0; i < len; i += n) {
-        p = us_area_piece(a, US_AREA_REASONS, h->reasons_end + i, len - i, &n);
-        memcpy(p, reason + i, n);
-    }
+    us_area_write(a, US_AREA_REASONS, h->reasons_end,
+                  op->bytes.data + sizeof(head), len);
 
     row = us_erasure_row(a, op->id);
     row->created = head.created;
@@ -874,20 +866,6 @@ us_store_sweep_delay(us_store_t *s, uint64_t delay)
 }
 
 
-/* whether an erasure is to be completed by whoever comes */
-
-static int
-us_sweep_wanted(const us_store_t *s, uint64_t number)
-{
-    us_erasure_row_t  *row;
-
-    row = us_erasure_row(&s->arena, number);
-
-    return us_acquire(&row->done) == 0
-           && !us_process_alive(us_acquire(&row->owner));
-}
-
-
 /*
  * Whether a pass over the records is due.  One that seems to begin in the
  * future is of another clock, or of this one before it was set back: nobody
@@ -910,25 +888,32 @@ us_sweep_left(const us_store_t *s)
 }
 
 
-/* the erasures for which ids are to be deleted, at most so many */
+/*
+ * The erasures for which ids are to be deleted by whoever comes, at most so
+ * many.
+ */
 
 static size_t
 us_sweep_open(const us_store_t *s, uint64_t *numbers, size_t most)
 {
-    size_t    k;
-    uint64_t  n, open;
+    size_t             k;
+    uint64_t           n, open;
+    us_erasure_row_t  *row;
 
     open = us_acquire(&us_head(s)->erasures_open);
 
     for (n = us_store_erasures(s), k = 0; n && open && k < most; n--) {
+        row = us_erasure_row(&s->arena, n);
 
-        if (us_acquire(&us_erasure_row(&s->arena, n)->done) == 0) {
-            if (us_sweep_wanted(s, n)) {
-                numbers[k++] = n;
-            }
-
-            open--;
+        if (us_acquire(&row->done)) {
+            continue;
         }
+
+        if (!us_process_alive(us_acquire(&row->owner))) {
+            numbers[k++] = n;
+        }
+
+        open--;
     }
 
     return k;

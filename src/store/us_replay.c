@@ -1137,20 +1137,6 @@ us_replay_runs(us_store_t *s, uint64_t number, const us_set_run_t *runs,
 }
 
 
-/* in journals of before sets: mark m is set m + 1 */
-
-static int
-us_replay_mark(us_store_t *s, const us_op_t *op)
-{
-    us_set_run_t  run;
-
-    run.first = op->id;
-    run.last = op->id;
-
-    return us_replay_runs(s, op->mark + 1, &run, 1, op->type == US_OP_MARK);
-}
-
-
 /* US_OP_SET; a mark's set has another number here if it was made as a set */
 
 static int
@@ -1605,9 +1591,10 @@ us_replay_keys(us_store_t *s, const us_op_t *op)
 static int
 us_replay_op(us_store_t *s, const us_op_t *op)
 {
-    int           rc;
-    us_head_t    *h;
-    us_replay_t  *r;
+    int            rc;
+    us_head_t     *h;
+    us_replay_t   *r;
+    us_set_run_t   run;
 
     h = us_head(s);
     r = s->replay;
@@ -1641,7 +1628,13 @@ us_replay_op(us_store_t *s, const us_op_t *op)
 
     case US_OP_MARK:
     case US_OP_UNMARK:
-        return us_replay_mark(s, op);
+
+        /* in journals of before sets: mark m is set m + 1 */
+
+        run.first = op->id;
+        run.last = op->id;
+        return us_replay_runs(s, op->mark + 1, &run, 1,
+                              op->type == US_OP_MARK);
 
     case US_OP_CLOCK:
 
@@ -2049,7 +2042,7 @@ us_store_settle(us_store_t *s)
 uint64_t
 us_store_size_needed(us_store_t *s, int journal)
 {
-    uint64_t          i, size, log, bytes, maps, chunks, leaves;
+    uint64_t          i, size, log, bytes, maps, chunks;
     us_head_t        *h;
     us_layout_t       l;
     us_replay_t      *r;
@@ -2074,9 +2067,6 @@ us_store_size_needed(us_store_t *s, int journal)
         }
     }
 
-    leaves = us_bulk_leaves(h->entries);
-    leaves = leaves > h->leaves ? leaves : h->leaves;
-
     us_store_conf(s, &conf);
     conf.ring = journal ? us_store_ring(0) : 0;
     size = us_arena_min_size(&conf);
@@ -2098,7 +2088,8 @@ us_store_size_needed(us_store_t *s, int journal)
         chunks += us_sets_chunks(&s->arena, l.chunk_shift);
 
         if (!conf.lookup) {
-            chunks += us_bulk_chunks(l.chunk_shift, l.leaf_shift, leaves,
+            chunks += us_bulk_chunks(l.chunk_shift, l.leaf_shift,
+                                     us_bulk_more_leaves(h, h->entries),
                                      h->entries, h->next_id);
         }
 

@@ -466,19 +466,6 @@ us_set_named(us_str_t name)
 }
 
 
-static us_set_key_t
-us_set_numbered(uint64_t number)
-{
-    us_set_key_t  key;
-
-    memset(&key, 0, sizeof(us_set_key_t));
-    key.by = US_SET_NUMBER;
-    key.number = number;
-
-    return key;
-}
-
-
 /* of n rows, n > 0 */
 
 static uint32_t
@@ -617,7 +604,7 @@ us_set_find_number(const us_arena_t *a, uint64_t number, uint32_t *row)
         return 0;
     }
 
-    key = us_set_numbered(number);
+    key = (us_set_key_t) { .by = US_SET_NUMBER, .number = number };
 
     return us_set_search(a, &key, row);
 }
@@ -661,7 +648,7 @@ us_set_list_both(us_arena_t *a, uint32_t row, int in)
     key = us_set_named((us_str_t) { r->len, r->name });
     us_set_list(a, row, &key, in);
 
-    key = us_set_numbered(r->number);
+    key = (us_set_key_t) { .by = US_SET_NUMBER, .number = r->number };
     us_set_list(a, row, &key, in);
 }
 
@@ -890,16 +877,6 @@ us_set_place(const us_arena_t *a, uint32_t row, unsigned level, uint64_t id)
 }
 
 
-/* bytes that are dead, or past the last object of a chunk before */
-
-static inline uint64_t
-us_sets_dead(const us_arena_t *a)
-{
-    return us_area_bytes(a, US_AREA_MEMBERS) - a->head->members_live
-           - (a->head->members_end - a->head->members_at);
-}
-
-
 /*
  * The chunk to clean, of some that follow the last one; 0: there is none.
  * Objects that are moved may leave the end of another chunk unused, which has
@@ -1031,11 +1008,13 @@ us_sets_clean(us_arena_t *a, uint64_t chunk)
 static int
 us_sets_tidy(us_arena_t *a)
 {
-    int       spare;
-    size_t    done;
-    ssize_t   n;
-    uint64_t  most, chunk;
+    int         spare;
+    size_t      done;
+    ssize_t     n;
+    uint64_t    most, chunk;
+    us_head_t  *h;
 
+    h = a->head;
     most = (uint64_t) 1 << a->chunk_shift;
     spare = us_arena_fits(a, US_SET_AT_ONCE, 0);
 
@@ -1045,7 +1024,11 @@ us_sets_tidy(us_arena_t *a)
 
     for (done = 0; done < US_SET_MOVED; done += n + US_SET_MOVED / 64) {
 
-        if (us_sets_dead(a) <= most) {
+        /* bytes that are dead, or past the last object of a chunk before */
+
+        if (us_area_bytes(a, US_AREA_MEMBERS) - h->members_live
+            - (h->members_end - h->members_at) <= most)
+        {
             return 0;
         }
 

@@ -218,9 +218,7 @@ us_store_promised(const us_store_t *s, int durable)
 size_t
 us_store_map_text(us_store_t *s, uint8_t *buf, uint64_t *number)
 {
-    size_t    i, n, len;
-    uint8_t  *p;
-    uint64_t  pos;
+    size_t  len;
 
     len = 0;
 
@@ -230,12 +228,9 @@ us_store_map_text(us_store_t *s, uint8_t *buf, uint64_t *number)
 
     if (*number) {
         len = us_shard_place(s, *number)->len;
-        pos = us_shard_at(s, *number) + sizeof(us_store_map_t);
-
-        for (i = 0; i < len; i += n) {
-            p = us_area_piece(&s->arena, US_AREA_MAPS, pos + i, len - i, &n);
-            memcpy(buf + i, p, n);
-        }
+        us_area_read(&s->arena, US_AREA_MAPS,
+                     us_shard_at(s, *number) + sizeof(us_store_map_t), buf,
+                     len);
     }
 
     us_store_leave(s);
@@ -308,23 +303,14 @@ us_shard_seen(us_store_t *s, us_store_item_t *items, size_t n)
         items[i].slot = s->map.number ? us_shard_slot(s, items[i].url)
                                       : US_SLOT_FOREIGN;
 
-        switch (items[i].slot) {
-
-        case US_SLOT_OWNED:
-            break;
-
-        case US_SLOT_INHERITED:
-        case US_SLOT_SEALED:
-
-            if (items[i].status == US_UNSEEN && !same) {
-                items[i].status = US_MOVED;
-            }
-
-            break;
-
-        default:
+        if (items[i].slot == US_SLOT_FOREIGN) {
             items[i].status = US_MOVED;
             items[i].id = US_STORE_NO_ID;
+
+        } else if (items[i].slot != US_SLOT_OWNED
+                   && items[i].status == US_UNSEEN && !same)
+        {
+            items[i].status = US_MOVED;
         }
     }
 }
@@ -365,8 +351,7 @@ us_shard_adopt_locked(us_store_t *s, const us_map_t *map, int self,
     const us_op_t *op)
 {
     size_t              i, k, n;
-    uint8_t            *p;
-    uint64_t            pos, number;
+    uint64_t            number;
     unsigned            state;
     us_area_t          *area;
     us_head_t          *h;
@@ -420,12 +405,9 @@ us_shard_adopt_locked(us_store_t *s, const us_map_t *map, int self,
         to->slots[i / 4] |= (uint8_t) (state << i % 4 * 2);
     }
 
-    pos = us_shard_at(s, number) + sizeof(us_store_map_t);
-
-    for (i = 0; i < map->text.len; i += n) {
-        p = us_area_piece(a, US_AREA_MAPS, pos + i, map->text.len - i, &n);
-        memcpy(p, map->text.data + i, n);
-    }
+    us_area_write(a, US_AREA_MAPS,
+                  us_shard_at(s, number) + sizeof(us_store_map_t),
+                  map->text.data, map->text.len);
 
     /* the LSN first: who sees the map sees that it has to become durable */
 

@@ -402,6 +402,34 @@ us_arena_allot_locked(us_arena_t *a, us_area_id_t id, uint64_t pos)
 
 
 void
+us_area_read(const us_arena_t *a, us_area_id_t id, uint64_t pos, uint8_t *p,
+    size_t n)
+{
+    size_t    piece;
+    uint8_t  *from;
+
+    for ( /* void */ ; n; n -= piece, pos += piece, p += piece) {
+        from = us_area_piece(a, id, pos, n, &piece);
+        memcpy(p, from, piece);
+    }
+}
+
+
+void
+us_area_write(us_arena_t *a, us_area_id_t id, uint64_t pos, const uint8_t *p,
+    size_t n)
+{
+    size_t    piece;
+    uint8_t  *to;
+
+    for ( /* void */ ; n; n -= piece, pos += piece, p += piece) {
+        to = us_area_piece(a, id, pos, n, &piece);
+        memcpy(to, p, piece);
+    }
+}
+
+
+void
 us_intend32_locked(us_arena_t *a, uint32_t *half, uint32_t value)
 {
     uint64_t  *word, v;

@@ -452,7 +452,14 @@ us_area_piece(const us_arena_t *a, us_area_id_t id, uint64_t pos, size_t n,
 }
 
 
-/* the same of a sparse area; NULL: no chunk is allotted there */
+/* copies n bytes from there, or to there */
+void us_area_read(const us_arena_t *a, us_area_id_t id, uint64_t pos,
+    uint8_t *p, size_t n);
+void us_area_write(us_arena_t *a, us_area_id_t id, uint64_t pos,
+    const uint8_t *p, size_t n);
+
+
+/* the same address of a sparse area; NULL: no chunk is allotted there */
 
 static inline uint8_t *
 us_sparse_at(const us_arena_t *a, us_area_id_t id, uint64_t pos)

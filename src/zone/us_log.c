@@ -138,7 +138,7 @@ us_long_rest(uint32_t units)
 }
 
 
-/* copies n bytes from position pos of the long area, or to it */
+/* copies n bytes from position pos of the long area */
 
 static void
 us_long_read(const us_arena_t *a, uint64_t pos, uint8_t *p, size_t n)
@@ -154,19 +154,6 @@ us_long_read(const us_arena_t *a, uint64_t pos, uint8_t *p, size_t n)
         for (i = 0; i < piece; i += 8) {
             us_store64(p + i, us_load64(from + i));
         }
-    }
-}
-
-
-static void
-us_long_write(us_arena_t *a, uint64_t pos, const uint8_t *p, size_t n)
-{
-    size_t    piece;
-    uint8_t  *to;
-
-    for ( /* void */ ; n; n -= piece, pos += piece, p += piece) {
-        to = us_area_piece(a, US_AREA_LONG, pos, n, &piece);
-        memcpy(to, p, piece);
     }
 }
 
@@ -338,7 +325,8 @@ us_log_write_locked(us_arena_t *a, uint64_t id, const uint8_t *bits,
 
         us_units_write(a, pos, link, US_LONG_LINK);
         us_units_write(a, pos + US_LONG_LINK, bits, US_LONG_HEAD);
-        us_long_write(a, end, bits + US_LONG_HEAD / 2, us_unit_bytes(rest));
+        us_area_write(a, US_AREA_LONG, end, bits + US_LONG_HEAD / 2,
+                      us_unit_bytes(rest));
 
         units = US_LONG;
 
