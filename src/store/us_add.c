@@ -707,27 +707,21 @@ us_store_delete(us_store_t *s, uint64_t id, int *was, uint64_t *lsn)
 
     us_store_enter(s);
 
-    if (us_store_fenced_locked(s)) {
-        status = US_FENCED;
-        goto done;
-    }
-
-    if (us_deleted(a, id)) {
-        *was = 1;
-        status = US_OK;
-        goto done;
-    }
-
     op = us_op(US_OP_DELETE, id, NULL, 0);
 
-    if (!us_ring_fits(a, us_op_size(&op))) {
+    if (us_store_fenced_locked(s)) {
+        status = US_FENCED;
+
+    } else if (us_deleted(a, id)) {
+        *was = 1;
+        status = US_OK;
+
+    } else if (!us_ring_fits(a, us_op_size(&op))) {
         status = US_BUSY;
-        goto done;
+
+    } else {
+        status = us_store_forget_locked(s, id, &hashes, &op, NULL);
     }
-
-    status = us_store_forget_locked(s, id, &hashes, &op, NULL);
-
-done:
 
     *lsn = h->published;
     us_store_leave(s);

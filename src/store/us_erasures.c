@@ -369,23 +369,20 @@ us_store_erasure_turn(us_store_t *s, uint64_t number, int lift, uint64_t *lsn)
 {
     uint64_t            now;
     us_arena_t         *a;
-    us_erasure_row_t   *row;
     us_store_status_t   status;
 
     a = &s->arena;
     now = s->now ? s->now : 1;
+    status = US_OK;
 
     us_store_enter(s);
 
     if (number == 0 || number > a->head->erasures) {
         status = US_UNKNOWN;
-        goto done;
-    }
 
-    row = us_erasure_row(a, number);
-    status = US_OK;
-
-    if (lift ? row->lifted : row->done) {
+    } else if (lift ? us_erasure_row(a, number)->lifted
+                    : us_erasure_row(a, number)->done)
+    {
         /* void */
 
     } else if (us_store_fenced_locked(s)) {
@@ -397,8 +394,6 @@ us_store_erasure_turn(us_store_t *s, uint64_t number, int lift, uint64_t *lsn)
     } else {
         us_erasure_turn_locked(a, number, now, lift ? now : 0, 0, 1);
     }
-
-done:
 
     *lsn = a->head->published;
     us_store_leave(s);
@@ -1062,35 +1057,6 @@ us_sweep_finish(us_store_t *s, us_sweep_t *sweep)
 }
 
 
-/*
- * Adds and models are in the journal, and go from the ring; US_OK, _NEW, _BUSY
- */
-
-static us_store_status_t
-us_sweep_ring(us_store_t *s, us_sweep_t *sweep)
-{
-    us_head_t  *h;
-
-    h = us_head(s);
-
-    if (sweep->ring >= h->ring_size) {
-        return US_OK;
-    }
-
-    if (us_acquire(&h->written) < sweep->lsn) {
-        return US_BUSY;
-    }
-
-    us_store_enter(s);
-    us_ring_clear_locked(&s->arena, sweep->ring, US_SWEEP_RING);
-    us_store_leave(s);
-
-    sweep->ring += US_SWEEP_RING;
-
-    return US_NEW;
-}
-
-
 /* ids are deleted: their records go, and then the erasures are gone */
 
 static us_store_status_t
@@ -1121,10 +1087,20 @@ us_sweep_pass(us_store_t *s, us_sweep_t *sweep)
             sweep->lsn = us_store_published(s);
         }
 
-        status = us_sweep_ring(s, sweep);
+        /* adds and models are in the journal, and go from the ring */
 
-        if (status != US_OK) {
-            return status;
+        if (sweep->ring < us_head(s)->ring_size) {
+
+            if (us_store_written(s) < sweep->lsn) {
+                return US_BUSY;
+            }
+
+            us_store_enter(s);
+            us_ring_clear_locked(&s->arena, sweep->ring, US_SWEEP_RING);
+            us_store_leave(s);
+
+            sweep->ring += US_SWEEP_RING;
+            return US_NEW;
         }
 
         i = sweep->n - sweep->noted;
@@ -1231,10 +1207,8 @@ us_store_sweep(us_store_t *s, us_sweep_t *sweep)
 
 /* --- replay and dump ------------------------------------------------------ */
 
-/* US_OP_ERASURE */
-
-static int
-us_erasure_replay_row(us_store_t *s, const us_op_t *op)
+int
+us_erasure_replay(us_store_t *s, const us_op_t *op)
 {
     us_head_t         *h;
     us_arena_t        *a;
@@ -1303,9 +1277,7 @@ us_erasure_replay_row(us_store_t *s, const us_op_t *op)
 }
 
 
-/* US_OP_ERASED_URLS */
-
-static int
+int
 us_erasure_replay_urls(us_store_t *s, const us_op_t *op)
 {
     size_t             i;
@@ -1341,9 +1313,7 @@ us_erasure_replay_urls(us_store_t *s, const us_op_t *op)
 }
 
 
-/* US_OP_ERASED_ID, after the id was deleted */
-
-static int
+int
 us_erasure_replay_id(us_store_t *s, const us_op_t *op)
 {
     uint64_t           number, n;
@@ -1370,24 +1340,4 @@ us_erasure_replay_id(us_store_t *s, const us_op_t *op)
     }
 
     return 0;
-}
-
-
-int
-us_erasure_replay(us_store_t *s, const us_op_t *op)
-{
-    switch (op->type) {
-
-    case US_OP_ERASURE:
-        return us_erasure_replay_row(s, op);
-
-    case US_OP_ERASED_URLS:
-        return us_erasure_replay_urls(s, op);
-
-    case US_OP_ERASED_ID:
-        return us_erasure_replay_id(s, op);
-
-    default: /* US_OP_ERASED_TABLE */
-        return us_erased_replay_table(&s->arena, op->id);
-    }
 }

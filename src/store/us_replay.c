@@ -94,8 +94,9 @@ typedef struct {
 } us_replay_side_t;
 
 
-/* piece i of some work; -1: no memory */
-typedef int (*us_replay_pt)(us_store_t *s, unsigned side, size_t i);
+/* a piece of some work: from .. to - 1; -1: no memory */
+typedef int (*us_replay_pt)(us_store_t *s, unsigned side, uint64_t from,
+    uint64_t to);
 
 
 struct us_replay_s {
@@ -108,13 +109,13 @@ struct us_replay_s {
     us_bulk_t          *bulk;
     us_replay_side_t    sides[US_BULK_THREADS];
     us_replay_pt        piece;        /* what both threads do */
-    size_t              npieces;
-    size_t              next;         /* atomic */
+    uint64_t            each;         /* of a piece */
+    uint64_t            next;         /* atomic: the next piece begins here */
+    uint64_t            end;
 
     uint64_t            hashed;       /* ids that have been collected */
     uint64_t            merged;       /* ids that the index has */
     uint64_t            image;        /* of these, by an image */
-    uint64_t            cached;       /* ids from here on go to the cache */
     unsigned            reading:1;    /* its leaves */
     unsigned            forget:1;     /* sites met may have no URL any more */
     uint64_t            ahead;        /* ids below were deleted beforehand */
@@ -273,19 +274,21 @@ us_replay_open(us_store_t *s)
 static void
 us_replay_pieces(us_store_t *s, unsigned side)
 {
-    size_t        i;
+    uint64_t      from, to;
     us_replay_t  *r;
 
     r = s->replay;
 
     for ( ;; ) {
-        i = __atomic_fetch_add(&r->next, 1, __ATOMIC_RELAXED);
+        from = __atomic_fetch_add(&r->next, r->each, __ATOMIC_RELAXED);
 
-        if (i >= r->npieces) {
+        if (from >= r->end) {
             return;
         }
 
-        if (r->piece(s, side, i) != 0) {
+        to = r->end - from < r->each ? r->end : from + r->each;
+
+        if (r->piece(s, side, from, to) != 0) {
             r->sides[side].failed = 1;
         }
     }
@@ -306,13 +309,14 @@ us_replay_helper(void *data)
 
 
 /*
- * Work on both cores: pieces 0 .. n - 1, each done by the next free thread.
- * One thread does all if the system refuses a second one.  0, or
- * US_REPLAY_FAILED.
+ * Work on both cores: from .. to - 1 in pieces of `each`, which are done by the
+ * next free thread.  One thread does all if the system refuses a second one.
+ * 0, or US_REPLAY_FAILED.
  */
 
 static int
-us_replay_work(us_store_t *s, us_replay_pt piece, size_t n)
+us_replay_work(us_store_t *s, us_replay_pt piece, uint64_t from, uint64_t to,
+    uint64_t each)
 {
     int           two;
     sigset_t      signals, old;
@@ -321,8 +325,9 @@ us_replay_work(us_store_t *s, us_replay_pt piece, size_t n)
 
     r = s->replay;
     r->piece = piece;
-    r->npieces = n;
-    r->next = 0;
+    r->each = each;
+    r->next = from;
+    r->end = to;
     helper = pthread_self();
 
     /* signals are for the threads that wait for them */
@@ -330,7 +335,7 @@ us_replay_work(us_store_t *s, us_replay_pt piece, size_t n)
     (void) sigfillset(&signals);
     (void) pthread_sigmask(SIG_BLOCK, &signals, &old);
 
-    two = n > 1 && r->sides[1].store
+    two = to - from > each && r->sides[1].store
           && pthread_create(&helper, NULL, us_replay_helper, s) == 0;
 
     (void) pthread_sigmask(SIG_SETMASK, &old, NULL);
@@ -435,20 +440,16 @@ us_replay_site(us_replay_side_t *side, uint64_t id, unsigned klass,
 
 
 static int
-us_replay_hash_piece(us_store_t *s, unsigned t, size_t i)
+us_replay_hash_piece(us_store_t *s, unsigned t, uint64_t id, uint64_t end)
 {
     int           deleted;
-    uint64_t      id, end, first;
+    uint64_t      first;
     unsigned      klass;
     us_str_t      rest;
     us_replay_t  *r;
 
     r = s->replay;
     s = r->sides[t].store;
-
-    id = r->hashed + i * US_REPLAY_PIECE;
-    end = id + US_REPLAY_PIECE;
-    end = end < us_head(s)->next_id ? end : us_head(s)->next_id;
 
     for ( /* void */ ; id < end; id++) {
         first = US_STORE_NO_ID;
@@ -528,9 +529,8 @@ us_replay_hash(us_store_t *s)
         }
     }
 
-    rc = us_replay_work(s, us_replay_hash_piece,
-                        (next - r->hashed + US_REPLAY_PIECE - 1)
-                        / US_REPLAY_PIECE);
+    rc = us_replay_work(s, us_replay_hash_piece, r->hashed, next,
+                        US_REPLAY_PIECE);
 
     r->hashed = next;
 
@@ -588,12 +588,12 @@ us_replay_first_cmp(const void *one, const void *two)
 
 
 /*
- * The candidates of one part: those of a site follow one another, and the first
- * of them came first.
+ * The candidates of some parts: those of a site follow one another, and the
+ * first of them came first.
  */
 
 static int
-us_replay_part(us_store_t *s, unsigned t, size_t part)
+us_replay_part(us_store_t *s, unsigned t, uint64_t part, uint64_t to)
 {
     unsigned            klass;
     us_str_t            rest;
@@ -605,7 +605,7 @@ us_replay_part(us_store_t *s, unsigned t, size_t part)
     r = s->replay;
     s = r->sides[t].store;
     p = r->all + r->parts[part];
-    end = r->all + r->parts[part + 1];
+    end = r->all + r->parts[to];
 
     qsort(p, end - p, sizeof(us_replay_first_t), us_replay_first_cmp);
 
@@ -687,7 +687,7 @@ us_replay_firsts(us_store_t *s)
         side->found = 0;
     }
 
-    return us_replay_work(s, us_replay_part, US_REPLAY_PARTS);
+    return us_replay_work(s, us_replay_part, 0, US_REPLAY_PARTS, 1);
 }
 
 
@@ -746,9 +746,9 @@ us_replay_count(us_store_t *s)
  */
 
 static int
-us_replay_gone_piece(us_store_t *s, unsigned t, size_t i)
+us_replay_gone_piece(us_store_t *s, unsigned t, uint64_t n, uint64_t end)
 {
-    uint64_t           id, word, n, end, *p;
+    uint64_t           id, word, *p;
     unsigned           klass;
     us_str_t           rest;
     us_sought_t        site;
@@ -759,10 +759,6 @@ us_replay_gone_piece(us_store_t *s, unsigned t, size_t i)
     r = s->replay;
     side = &r->sides[t];
     s = side->store;
-
-    n = i * US_REPLAY_WORDS;
-    end = n + US_REPLAY_WORDS;
-    end = end < r->merged / 64 + 1 ? end : r->merged / 64 + 1;
 
     for ( /* void */ ; n < end; n++) {
         for (word = r->gone[n]; word; word &= word - 1) {
@@ -820,8 +816,8 @@ us_replay_gone(us_store_t *s)
         return 0;
     }
 
-    rc = us_replay_work(s, us_replay_gone_piece,
-                        r->merged / 64 / US_REPLAY_WORDS + 1);
+    rc = us_replay_work(s, us_replay_gone_piece, 0, r->merged / 64 + 1,
+                        US_REPLAY_WORDS);
 
     for (t = 0; rc == 0 && t < US_BULK_THREADS; t++) {
         side = &r->sides[t];
@@ -1723,12 +1719,16 @@ us_replay_op(us_store_t *s, const us_op_t *op)
     case US_OP_ERASED_ID:
         rc = us_replay_delete(s, op->id);
 
-        return rc == 0 ? us_erasure_replay(s, op) : rc;
+        return rc == 0 ? us_erasure_replay_id(s, op) : rc;
 
     case US_OP_ERASURE:
-    case US_OP_ERASED_URLS:
-    case US_OP_ERASED_TABLE:
         return us_erasure_replay(s, op);
+
+    case US_OP_ERASED_URLS:
+        return us_erasure_replay_urls(s, op);
+
+    case US_OP_ERASED_TABLE:
+        return us_erased_replay_table(&s->arena, op->id);
 
     default:
         return US_REPLAY_DAMAGED;
@@ -1920,14 +1920,8 @@ us_store_apply(us_store_t *s, const uint8_t *p, size_t len)
  */
 
 static int
-us_replay_cache_piece(us_store_t *s, unsigned t, size_t i)
+us_replay_cache_piece(us_store_t *s, unsigned t, uint64_t id, uint64_t end)
 {
-    uint64_t  id, end;
-
-    id = s->replay->cached + i * US_REPLAY_PIECE;
-    end = id + US_REPLAY_PIECE;
-    end = end < us_head(s)->next_id ? end : us_head(s)->next_id;
-
     s = s->replay->sides[t].store;
 
     for ( /* void */ ; id < end; id++) {
@@ -1967,13 +1961,11 @@ us_replay_restore(us_store_t *s)
     n = n / sizeof(uint32_t) / (had ? US_REPLAY_CACHED : 1);
     id = us_head(s)->next_id;
     id = id > n ? id - n : 0;
-    r->cached = id > r->image ? id : r->image;
+    id = id > r->image ? id : r->image;
 
     if (n) {
-        (void) us_replay_work(s, us_replay_cache_piece,
-                              (us_head(s)->next_id - r->cached
-                               + US_REPLAY_PIECE - 1)
-                              / US_REPLAY_PIECE);
+        (void) us_replay_work(s, us_replay_cache_piece, id,
+                              us_head(s)->next_id, US_REPLAY_PIECE);
     }
 }
 
