@@ -576,8 +576,7 @@ us_bulk_leaf(us_bulk_t *b, uint64_t leaf)
     }
 
     id = e[b->n - 1].id;
-    memset(&l, 0, sizeof(us_leaf_t));
-    l.split = b->split;
+    l = (us_leaf_t) { .split = b->split };
 
     if (us_leaf_measure(a, &l, b->n, id) != 0) {
         return US_REPLAY_NO_ROOM;

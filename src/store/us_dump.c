@@ -486,7 +486,7 @@ us_dump_erasures(us_store_t *s, us_dump_t *d)
     last = us_acquire(&us_head(s)->erasures);
 
     for (n = 1; n <= last && !d->failed; n++) {
-        op = us_erasure_dump(s, n, buf);
+        op = us_erasure_op(&s->arena, n, us_erasure_row(&s->arena, n), buf);
         us_dump_op(d, &op);
     }
 
@@ -496,8 +496,7 @@ us_dump_erasures(us_store_t *s, us_dump_t *d)
         us_dump_put(d, US_OP_ERASED_TABLE, bits, NULL, 0);
     }
 
-    memset(&list, 0, sizeof(us_erased_dump_t));
-    list.moves = UINT64_MAX;
+    list = (us_erased_dump_t) { .moves = UINT64_MAX };
 
     while (last && !list.ended && !d->failed) {
         k = us_erased_dump(s, &list, last, (us_erased_hash_t *) d->words,

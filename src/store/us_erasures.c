@@ -66,9 +66,7 @@ _Static_assert(sizeof(us_erasure_op_t) + US_ERASURE_REASON
                == US_OP_ERASURE_MAX, "an operation has the longest reason");
 
 
-/* the operation that a row is; its bytes lie in buf */
-
-static us_op_t
+us_op_t
 us_erasure_op(const us_arena_t *a, uint64_t number,
     const us_erasure_row_t *row, uint8_t buf[US_OP_ERASURE_MAX])
 {
@@ -92,15 +90,6 @@ us_erasure_op(const us_arena_t *a, uint64_t number,
     us_area_read(a, US_AREA_REASONS, row->reason, buf + sizeof(head), len);
 
     return us_op(US_OP_ERASURE, number, buf, sizeof(head) + len);
-}
-
-
-us_op_t
-us_erasure_dump(const us_store_t *s, uint64_t number,
-    uint8_t buf[US_OP_ERASURE_MAX])
-{
-    return us_erasure_op(&s->arena, number,
-                         us_erasure_row(&s->arena, number), buf);
 }
 
 
@@ -318,9 +307,7 @@ us_store_erasure_begin(us_store_t *s, us_erasure_kind_t kind, us_str_t reason,
     a = &s->arena;
     h = a->head;
 
-    memset(&head, 0, sizeof(head));
-    head.created = s->now ? s->now : 1;
-    head.kind = kind;
+    head = (us_erasure_op_t) { .created = s->now ? s->now : 1, .kind = kind };
 
     us_store_enter(s);
 
@@ -545,7 +532,8 @@ us_store_erasure(us_store_t *s, uint64_t number, us_erasure_info_t *info)
         return 0;
     }
 
-    op = us_erasure_dump(s, number, buf);
+    op = us_erasure_op(&s->arena, number, us_erasure_row(&s->arena, number),
+                       buf);
     memcpy(&head, buf, sizeof(head));
 
     info->number = number;
@@ -771,23 +759,20 @@ us_store_erase_site(us_store_t *s, uint64_t number, us_str_t text,
                                       : us_erase_allowed_locked(s, number);
     row = us_erasure_row(&s->arena, number);
 
-    if (status == US_OK && us_erased_has_locked(&s->arena, h)) {
+    if (status != US_OK || us_erased_has_locked(&s->arena, h)) {
         /* void */
 
-    } else if (status == US_OK
-               && (row->done || (us_erasure_kind(row->what) == US_ERASURE_SITE
-                                 && row->listed)))
+    } else if (row->done || (us_erasure_kind(row->what) == US_ERASURE_SITE
+                             && row->listed))
     {
         /* a sweep may be over, or past some of the site's ids */
 
         status = US_GONE;
 
-    } else if (status == US_OK
-               && !us_ring_fits(&s->arena, US_OP_HEAD_MAX + US_ERASED_EACH))
-    {
+    } else if (!us_ring_fits(&s->arena, US_OP_HEAD_MAX + US_ERASED_EACH)) {
         status = US_BUSY;
 
-    } else if (status == US_OK) {
+    } else {
         us_bulk_keep_locked(&s->arena, 0);
         status = us_erased_enter_locked(&s->arena, h, 1) == US_FULL ? US_FULL
                                                                     : US_OK;

@@ -149,12 +149,8 @@ int us_index_image(const us_arena_t *a, us_index_image_t *im);
 static inline uint32_t *
 us_directory_chunk(const us_arena_t *a, uint64_t number)
 {
-    us_area_t  *area;
-
-    area = &a->head->area[US_AREA_DIRECTORY];
-
-    return (uint32_t *) (a->base + area->directory)
-           + (number & (area->max - 1));
+    return us_area_entry(a, US_AREA_DIRECTORY,
+                         number & (a->head->area[US_AREA_DIRECTORY].max - 1));
 }
 
 

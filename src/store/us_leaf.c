@@ -74,8 +74,7 @@ us_leaf_read(const us_arena_t *a, uint32_t address, us_entry_t *e,
     uint64_t  *w;
 
     if (address == 0) {
-        memset(leaf, 0, sizeof(us_leaf_t));
-        leaf->split = US_SPLIT_FIRST;
+        *leaf = (us_leaf_t) { .split = US_SPLIT_FIRST };
         return 0;
     }
 
@@ -386,8 +385,7 @@ us_leaf_make_locked(us_arena_t *a, const us_entry_t *e, unsigned n,
         return 0;
     }
 
-    memset(&l, 0, sizeof(us_leaf_t));
-    l.split = split;
+    l = (us_leaf_t) { .split = split };
 
     if (us_leaf_measure(a, &l, n, e[n - 1].id) != 0) {
         *failed = 1;
@@ -418,8 +416,7 @@ us_leaf_grow_locked(us_arena_t *a, uint32_t address, unsigned more,
     us_entry_t       e[US_LEAF_MAX];
     const uint64_t  *from;
 
-    memset(&old, 0, sizeof(us_leaf_t));
-    old.split = US_SPLIT_FIRST;
+    old = (us_leaf_t) { .split = US_SPLIT_FIRST };
 
     if (address) {
         old = us_leaf(us_relaxed(us_leaf_at(a, address)));

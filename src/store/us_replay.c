@@ -1294,11 +1294,11 @@ us_replay_claim(us_store_t *s, const us_op_t *op)
             continue;
         }
 
-        if (op->id && us_claims_reserve_locked(a, id) != 0) {
-            return US_REPLAY_NO_ROOM;
-        }
-
         if (op->id) {
+            if (us_claims_reserve_locked(a, id) != 0) {
+                return US_REPLAY_NO_ROOM;
+            }
+
             us_keys_put_locked(a, US_KEYS_DUE, 0, id);
         }
 

@@ -457,9 +457,7 @@ us_set_named(us_str_t name)
 {
     us_set_key_t  key;
 
-    memset(&key, 0, sizeof(us_set_key_t));
-    key.by = US_SET_NAME;
-    key.len = name.len;
+    key = (us_set_key_t) { .by = US_SET_NAME, .len = name.len };
     memcpy(key.text, name.data, name.len);
 
     return key;

@@ -400,12 +400,12 @@ unsigned us_erased_dump(us_store_t *s, us_erased_dump_t *d, uint64_t last,
     us_erased_hash_t *out, unsigned n);
 
 /*
- * us_erasures.c: the operation of an erasure, whose bytes lie in buf; and what
+ * us_erasures.c: the operation that a row is, whose bytes lie in buf; and what
  * a replay does with one, with entries of the list, and with the erasure for
  * which an id was deleted: 0 or US_REPLAY_*.
  */
-us_op_t us_erasure_dump(const us_store_t *s, uint64_t number,
-    uint8_t buf[US_OP_ERASURE_MAX]);
+us_op_t us_erasure_op(const us_arena_t *a, uint64_t number,
+    const us_erasure_row_t *row, uint8_t buf[US_OP_ERASURE_MAX]);
 int us_erasure_replay(us_store_t *s, const us_op_t *op);
 int us_erasure_replay_urls(us_store_t *s, const us_op_t *op);
 int us_erasure_replay_id(us_store_t *s, const us_op_t *op);

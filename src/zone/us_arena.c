@@ -583,9 +583,7 @@ us_conf_marks(us_store_conf_t *conf, us_str_t list)
         }
 
         for (i = 0; i < conf->nmarks; i++) {
-            if (conf->marks[i].len == name.len
-                && us_str_compare(conf->marks[i], name) == 0)
-            {
+            if (us_str_compare(conf->marks[i], name) == 0) {
                 return -1;
             }
         }
