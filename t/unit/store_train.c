@@ -458,7 +458,7 @@ trainer_thread(void **state)
     sigset_t       mask;
     us_trainer_t  *t;
 
-    static uint64_t  none[1 << 16];
+    static uint64_t  none[1 << 16] __attribute__((aligned(4096)));
 
     z = zone_create(8 << 20, 128 << 10);
     add_to(z->store, 0, URLS, &kept);
