@@ -78,9 +78,9 @@ static const ngx_http_urlstore_kind_t  ngx_http_urlstore_route_kind = {
         [NGX_HTTP_URLSTORE_E_ERASE] = ngx_http_urlstore_route_erase,
         [NGX_HTTP_URLSTORE_E_CLUSTER] = ngx_http_urlstore_route_cluster,
         [NGX_HTTP_URLSTORE_E_NORMALIZE] = ngx_http_urlstore_normalize_handler,
-        [NGX_HTTP_URLSTORE_E_HEALTH] = ngx_http_urlstore_route_health,
-        [NGX_HTTP_URLSTORE_E_STATS] = ngx_http_urlstore_route_stats,
-        [NGX_HTTP_URLSTORE_E_METRICS] = ngx_http_urlstore_route_metrics,
+        [NGX_HTTP_URLSTORE_E_HEALTH] = ngx_http_urlstore_survey,
+        [NGX_HTTP_URLSTORE_E_STATS] = ngx_http_urlstore_survey,
+        [NGX_HTTP_URLSTORE_E_METRICS] = ngx_http_urlstore_survey,
         [NGX_HTTP_URLSTORE_E_PAGE] = ngx_http_urlstore_page_handler,
         [NGX_HTTP_URLSTORE_E_OPENAPI] = ngx_http_urlstore_openapi_handler
     },

@@ -86,53 +86,6 @@ ngx_http_urlstore_call_sums(ngx_http_urlstore_call_t *call)
 }
 
 
-static void
-ngx_http_urlstore_call_reply(ngx_http_urlstore_call_t *call)
-{
-    ngx_str_t     *value;
-    us_map_tag_t   tag;
-
-    /* of answers, those that have come count; of all else, only the whole */
-
-    if ((call->sr->upstream->length > 0
-         || call->rc >= NGX_HTTP_SPECIAL_RESPONSE
-         || call->received != call->text.len)
-        && (call->single || (call->code != NGX_HTTP_OK
-                             && call->code != NGX_HTTP_ACCEPTED)))
-    {
-        return;
-    }
-
-    /*
-     * It has done nothing: it is not ready, or it is a replica and was sent a
-     * write.  A node that is loading, and a replica, do not report the shard.
-     */
-
-    call->refused = (call->code == NGX_HTTP_SERVICE_UNAVAILABLE
-                     || call->code == NGX_HTTP_URLSTORE_MISDIRECTED)
-                    && call->headers[NGX_HTTP_URLSTORE_CALL_REFUSED].data;
-
-    /*
-     * What a wrong address leads to, such as a node without a cluster, does not
-     * know that it is asked as a shard, and its answers would be taken for
-     * those of the shard.
-     */
-
-    value = &call->headers[NGX_HTTP_URLSTORE_CALL_MAP];
-
-    if (value->data == NULL
-        || us_map_tag_parse(&tag, ngx_http_urlstore_str(value)) != 0
-        || tag.shard != call->map->shards[call->shard].number
-        || ngx_memcmp(tag.cluster, call->map->cluster, 16) != 0)
-    {
-        call->foreign = !call->refused;
-        return;
-    }
-
-    call->status = call->code;
-}
-
-
 /* of the subrequest: see ngx_http_post_subrequest_t */
 
 static ngx_int_t
@@ -140,6 +93,8 @@ ngx_http_urlstore_call_done(ngx_http_request_t *sr, void *data, ngx_int_t rc)
 {
     ngx_http_urlstore_call_t *call = data;
 
+    ngx_str_t                *value;
+    us_map_tag_t              tag;
     ngx_http_urlstore_fan_t  *fan;
 
     if (call->sr != sr || !call->under_way) {
@@ -153,8 +108,43 @@ ngx_http_urlstore_call_done(ngx_http_request_t *sr, void *data, ngx_int_t rc)
         call->sent = sr->upstream->request_sent;
     }
 
-    if (call->code && call->rc != NGX_ERROR) {
-        ngx_http_urlstore_call_reply(call);
+    /* of answers, those that have come count; of all else, only the whole */
+
+    if (call->code && call->rc != NGX_ERROR
+        && ((sr->upstream->length <= 0
+             && call->rc < NGX_HTTP_SPECIAL_RESPONSE
+             && call->received == call->text.len)
+            || (!call->single && (call->code == NGX_HTTP_OK
+                                  || call->code == NGX_HTTP_ACCEPTED))))
+    {
+        /*
+         * It has done nothing: it is not ready, or it is a replica and was sent
+         * a write.  A node that is loading, and a replica, do not report the
+         * shard.
+         */
+
+        call->refused = (call->code == NGX_HTTP_SERVICE_UNAVAILABLE
+                         || call->code == NGX_HTTP_URLSTORE_MISDIRECTED)
+                        && call->headers[NGX_HTTP_URLSTORE_CALL_REFUSED].data;
+
+        /*
+         * What a wrong address leads to, such as a node without a cluster, does
+         * not know that it is asked as a shard, and its answers would be taken
+         * for those of the shard.
+         */
+
+        value = &call->headers[NGX_HTTP_URLSTORE_CALL_MAP];
+
+        if (value->data
+            && us_map_tag_parse(&tag, ngx_http_urlstore_str(value)) == 0
+            && tag.shard == call->map->shards[call->shard].number
+            && ngx_memcmp(tag.cluster, call->map->cluster, 16) == 0)
+        {
+            call->status = call->code;
+
+        } else {
+            call->foreign = !call->refused;
+        }
     }
 
     /* of a broken connection, nginx would now end the whole request */
@@ -163,8 +153,8 @@ ngx_http_urlstore_call_done(ngx_http_request_t *sr, void *data, ngx_int_t rc)
     fan->broken |= sr->connection->error;
     sr->connection->error = 0;
 
-    return ngx_http_post_request(call->ctx->r,
-                                 NULL) == NGX_OK ? NGX_OK : NGX_ERROR;
+    return ngx_http_post_request(call->ctx->r, NULL) == NGX_OK ? NGX_OK
+                                                               : NGX_ERROR;
 }
 
 

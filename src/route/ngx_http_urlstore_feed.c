@@ -44,15 +44,16 @@
 
 typedef struct ngx_http_urlstore_feed_s  ngx_http_urlstore_feed_t;
 
+typedef ngx_int_t (*ngx_http_urlstore_line_pt)(ngx_http_urlstore_ctx_t *ctx,
+    ngx_http_urlstore_feed_t *feed, us_str_t text, uint64_t *local);
+
 struct ngx_http_urlstore_feed_s {
     const us_map_t                 *map;
     ngx_http_urlstore_fan_t        *fan;      /* one call */
     us_cursor_t                     cursor;
 
     /* what is listed: reads a line and shows it, bytes, 0 or NGX_ERROR */
-    ngx_int_t                     (*line)(ngx_http_urlstore_ctx_t *ctx,
-                                          ngx_http_urlstore_feed_t *feed,
-                                          us_str_t text, uint64_t *local);
+    ngx_http_urlstore_line_pt       line;
     const char                     *path;     /* and "from=" */
     ngx_uint_t                      ids;      /* or numbers of each shard */
 
@@ -602,21 +603,27 @@ ngx_http_urlstore_feed_args(ngx_http_urlstore_ctx_t *ctx,
 
 static ngx_int_t
 ngx_http_urlstore_feed(ngx_http_urlstore_ctx_t *ctx,
-    ngx_http_urlstore_feed_t *feed)
+    ngx_http_urlstore_line_pt line, const char *path, ngx_uint_t ids)
 {
-    ngx_int_t            rc;
-    ngx_uint_t           i, *number;
-    ngx_http_request_t  *r;
+    ngx_int_t                  rc;
+    ngx_uint_t                 i, *number;
+    ngx_http_request_t        *r;
+    ngx_http_urlstore_feed_t  *feed;
 
     r = ctx->r;
+    feed = ngx_pcalloc(r->pool, sizeof(ngx_http_urlstore_feed_t));
 
-    if (ngx_array_init(&feed->absent, r->pool, 1, sizeof(ngx_uint_t))
-        != NGX_OK)
+    if (feed == NULL
+        || ngx_array_init(&feed->absent, r->pool, 1, sizeof(ngx_uint_t))
+           != NGX_OK)
     {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
     ctx->data = feed;
+    feed->line = line;
+    feed->path = path;
+    feed->ids = ids;
 
     rc = ngx_http_urlstore_fan(ctx, &feed->fan);
 
@@ -671,40 +678,20 @@ ngx_http_urlstore_feed(ngx_http_urlstore_ctx_t *ctx,
 ngx_int_t
 ngx_http_urlstore_route_urls(ngx_http_urlstore_ctx_t *ctx)
 {
-    ngx_http_urlstore_feed_t  *feed;
-
-    feed = ngx_pcalloc(ctx->r->pool, sizeof(ngx_http_urlstore_feed_t));
-    if (feed == NULL) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    feed->line = ngx_http_urlstore_feed_url;
-    feed->path = "/urls?from=";
-    feed->ids = 1;
-
-    return ngx_http_urlstore_feed(ctx, feed);
+    return ngx_http_urlstore_feed(ctx, ngx_http_urlstore_feed_url,
+                                  "/urls?from=", 1);
 }
 
 
 ngx_int_t
 ngx_http_urlstore_route_erasures(ngx_http_urlstore_ctx_t *ctx)
 {
-    ngx_int_t                  rc;
-    ngx_http_urlstore_feed_t  *feed;
+    ngx_int_t  rc;
 
     rc = ngx_http_urlstore_args(ctx, "cursor limit summary");
 
-    if (rc != NGX_DECLINED) {
-        return rc;
-    }
-
-    feed = ngx_pcalloc(ctx->r->pool, sizeof(ngx_http_urlstore_feed_t));
-    if (feed == NULL) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    feed->line = ngx_http_urlstore_feed_erasure;
-    feed->path = "/erase?from=";
-
-    return ngx_http_urlstore_feed(ctx, feed);
+    return rc == NGX_DECLINED
+           ? ngx_http_urlstore_feed(ctx, ngx_http_urlstore_feed_erasure,
+                                    "/erase?from=", 0)
+           : rc;
 }

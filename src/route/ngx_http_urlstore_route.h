@@ -246,9 +246,7 @@ ngx_int_t ngx_http_urlstore_route_url(ngx_http_urlstore_ctx_t *ctx);
 ngx_int_t ngx_http_urlstore_route_urls(ngx_http_urlstore_ctx_t *ctx);
 ngx_int_t ngx_http_urlstore_route_prefix(ngx_http_urlstore_ctx_t *ctx);
 ngx_int_t ngx_http_urlstore_route_site(ngx_http_urlstore_ctx_t *ctx);
-ngx_int_t ngx_http_urlstore_route_health(ngx_http_urlstore_ctx_t *ctx);
-ngx_int_t ngx_http_urlstore_route_stats(ngx_http_urlstore_ctx_t *ctx);
-ngx_int_t ngx_http_urlstore_route_metrics(ngx_http_urlstore_ctx_t *ctx);
+ngx_int_t ngx_http_urlstore_survey(ngx_http_urlstore_ctx_t *ctx);
 ngx_int_t ngx_http_urlstore_route_erase(ngx_http_urlstore_ctx_t *ctx);
 
 /* GET /erase, a part of the last one; ngx_http_urlstore_feed.c */

@@ -148,42 +148,6 @@ ngx_http_urlstore_survey_done(ngx_http_urlstore_ctx_t *ctx)
 }
 
 
-static ngx_int_t
-ngx_http_urlstore_survey(ngx_http_urlstore_ctx_t *ctx, const char *path,
-    ngx_http_urlstore_report_pt report)
-{
-    ngx_int_t                    rc;
-    ngx_str_t                    text;
-    ngx_http_urlstore_fan_t     *fan;
-    ngx_http_urlstore_survey_t  *survey;
-
-    rc = ngx_http_urlstore_fan(ctx, &fan);
-
-    if (rc != NGX_DECLINED) {
-        return rc;
-    }
-
-    survey = ngx_pcalloc(ctx->r->pool, sizeof(ngx_http_urlstore_survey_t));
-    if (survey == NULL) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    survey->ctx = ctx;
-    survey->map = fan->map;
-    survey->fan = fan;
-    survey->out = &ctx->out;
-    survey->report = report;
-
-    ctx->data = survey;
-    fan->done = ngx_http_urlstore_survey_done;
-
-    text.data = (u_char *) path;
-    text.len = ngx_strlen(path);
-
-    return ngx_http_urlstore_fan_all(fan, &text, NGX_HTTP_GET, 1);
-}
-
-
 /* what each shard has answered, and the end of the object */
 
 static void
@@ -293,14 +257,6 @@ ngx_http_urlstore_survey_health(ngx_http_urlstore_survey_t *survey)
 }
 
 
-ngx_int_t
-ngx_http_urlstore_route_health(ngx_http_urlstore_ctx_t *ctx)
-{
-    return ngx_http_urlstore_survey(ctx, "/health?write=1",
-                                    ngx_http_urlstore_survey_health);
-}
-
-
 static void
 ngx_http_urlstore_survey_stats(ngx_http_urlstore_survey_t *survey)
 {
@@ -335,14 +291,6 @@ ngx_http_urlstore_survey_stats(ngx_http_urlstore_survey_t *survey)
     ngx_http_urlstore_survey_put(survey, ",\"unavailable\":%uL",
                                  n[US_N_UNAVAILABLE]);
     ngx_http_urlstore_survey_shards(survey);
-}
-
-
-ngx_int_t
-ngx_http_urlstore_route_stats(ngx_http_urlstore_ctx_t *ctx)
-{
-    return ngx_http_urlstore_survey(ctx, "/stats",
-                                    ngx_http_urlstore_survey_stats);
 }
 
 
@@ -467,11 +415,53 @@ ngx_http_urlstore_survey_metrics(ngx_http_urlstore_survey_t *survey)
 }
 
 
+/* /health, /stats and /metrics */
+
 ngx_int_t
-ngx_http_urlstore_route_metrics(ngx_http_urlstore_ctx_t *ctx)
+ngx_http_urlstore_survey(ngx_http_urlstore_ctx_t *ctx)
 {
-    return ngx_http_urlstore_survey(ctx, "/health?write=1",
-                                    ngx_http_urlstore_survey_metrics);
+    ngx_int_t                    rc;
+    ngx_uint_t                   i;
+    ngx_http_urlstore_fan_t     *fan;
+    ngx_http_urlstore_survey_t  *survey;
+
+    /* what the shards are asked, by endpoint */
+
+    static const struct {
+        ngx_str_t                    path;
+        ngx_http_urlstore_report_pt  report;
+    } rows[] = {
+        [NGX_HTTP_URLSTORE_E_HEALTH] = { ngx_string("/health?write=1"),
+                                         ngx_http_urlstore_survey_health },
+        [NGX_HTTP_URLSTORE_E_STATS] = { ngx_string("/stats"),
+                                        ngx_http_urlstore_survey_stats },
+        [NGX_HTTP_URLSTORE_E_METRICS] = { ngx_string("/health?write=1"),
+                                          ngx_http_urlstore_survey_metrics }
+    };
+
+    rc = ngx_http_urlstore_fan(ctx, &fan);
+
+    if (rc != NGX_DECLINED) {
+        return rc;
+    }
+
+    survey = ngx_pcalloc(ctx->r->pool, sizeof(ngx_http_urlstore_survey_t));
+    if (survey == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    i = ctx->endpoint - ngx_http_urlstore_endpoints;
+
+    survey->ctx = ctx;
+    survey->map = fan->map;
+    survey->fan = fan;
+    survey->out = &ctx->out;
+    survey->report = rows[i].report;
+
+    ctx->data = survey;
+    fan->done = ngx_http_urlstore_survey_done;
+
+    return ngx_http_urlstore_fan_all(fan, &rows[i].path, NGX_HTTP_GET, 1);
 }
 
 
