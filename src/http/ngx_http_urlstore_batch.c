@@ -299,7 +299,6 @@ ngx_http_urlstore_batch_options(ngx_http_urlstore_batch_t *batch)
     }
 
     if (ngx_http_urlstore_arg(ctx, "base", &value)) {
-        batch->has_base = 1;
         batch->base = us_base_create(ctx->zone->norm,
                                      ctx->zone->ws,
                                      ngx_http_urlstore_str(&value),

@@ -122,8 +122,7 @@ struct ngx_http_urlstore_batch_s {
     /* items */
     ngx_uint_t                      items;        /* read */
     uint64_t                        budget;       /* of the rules, ns */
-    unsigned                        has_base:1;   /* in the query */
-    us_base_t                      *base;
+    us_base_t                      *base;         /* in the query, or NULL */
     us_verdict_t                    base_verdict;
     us_base_t                      *item_base;    /* of the last item */
     us_verdict_t                    item_verdict;

@@ -231,15 +231,11 @@ ngx_http_urlstore_item_url(ngx_http_urlstore_batch_t *batch,
     zone = batch->ctx->zone;
     g = batch->group;
 
-    base = NULL;
-    why = US_URL_OK;
+    base = batch->base;
+    why = batch->base_verdict;
 
     if (in->base.data) {
         base = ngx_http_urlstore_item_base(batch, in->base, &why);
-
-    } else if (batch->has_base) {
-        base = batch->base;
-        why = batch->base_verdict;
     }
 
     if (why != US_URL_OK) {
@@ -415,13 +411,9 @@ ngx_http_urlstore_item(ngx_http_urlstore_batch_t *batch,
                                            "no memory for a group");
         }
 
-        g->n = 0;
-        g->urls = 0;
-        g->done = 0;
-        g->answered = 0;
+        ngx_memzero(g, offsetof(ngx_http_urlstore_group_t, entries));
         g->text = text;
         g->last = text;
-        g->next = NULL;
 
         batch->group = g;
     }

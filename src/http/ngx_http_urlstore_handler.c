@@ -264,12 +264,13 @@ ngx_http_urlstore_find(ngx_http_request_t *r,
 /* NGX_DECLINED: the endpoint takes it; else the reply has been sent */
 
 static ngx_int_t
-ngx_http_urlstore_method(ngx_http_urlstore_ctx_t *ctx,
-    const ngx_http_urlstore_endpoint_t *ep, ngx_str_t *tail)
+ngx_http_urlstore_method(ngx_http_urlstore_ctx_t *ctx)
 {
-    u_char     *p;
-    ngx_uint_t  i, methods;
-    u_char      buf[sizeof("GET, HEAD, PUT, POST, DELETE")];
+    u_char                              *p;
+    ngx_uint_t                           i, methods;
+    const ngx_http_urlstore_endpoint_t  *ep;
+    u_char                               buf[sizeof("GET, HEAD, PUT, POST, "
+                                                    "DELETE")];
 
     static const struct {
         ngx_uint_t   method;
@@ -282,7 +283,8 @@ ngx_http_urlstore_method(ngx_http_urlstore_ctx_t *ctx,
         { NGX_HTTP_DELETE, "DELETE" }
     };
 
-    methods = tail->len ? ep->tail : ep->methods;
+    ep = ctx->endpoint;
+    methods = ctx->tail.len ? ep->tail : ep->methods;
 
     if (ctx->r->method & methods) {
         return NGX_DECLINED;
@@ -302,7 +304,7 @@ ngx_http_urlstore_method(ngx_http_urlstore_ctx_t *ctx,
     return ngx_http_urlstore_problem(ctx, NGX_HTTP_NOT_ALLOWED, NULL,
                                      "the method is not allowed; /%V%s allows "
                                      "%*s",
-                                     &ep->name, tail->len ? "/..." : "",
+                                     &ep->name, ctx->tail.len ? "/..." : "",
                                      (size_t) (p - buf), buf);
 }
 
@@ -350,7 +352,7 @@ ngx_http_urlstore_handler(ngx_http_request_t *r)
         return rc;
     }
 
-    rc = ngx_http_urlstore_method(ctx, ep, &ctx->tail);
+    rc = ngx_http_urlstore_method(ctx);
 
     if (rc != NGX_DECLINED) {
         return rc;

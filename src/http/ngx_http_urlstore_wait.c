@@ -81,7 +81,6 @@ struct ngx_http_urlstore_parked_s {
     ngx_http_urlstore_handler_pt    handler;
     uint64_t                        lsn;
     uint64_t                        since;    /* us */
-    unsigned                        write:1;
     unsigned                        room:1;
     unsigned                        linked:1;
 };
@@ -220,8 +219,8 @@ ngx_http_urlstore_park_due(ngx_http_urlstore_parked_t *w)
     ms = (ngx_http_urlstore_now() - w->since) / 1000;
 
     if (l->ending || us_life_refuses(l, NULL)
-        || ms > (w->write ? NGX_HTTP_URLSTORE_WRITE_WAIT
-                          : NGX_HTTP_URLSTORE_READ_WAIT))
+        || ms > (ctx->writes ? NGX_HTTP_URLSTORE_WRITE_WAIT
+                             : NGX_HTTP_URLSTORE_READ_WAIT))
     {
         return NGX_DECLINED;
     }
@@ -301,8 +300,7 @@ ngx_http_urlstore_park_init(ngx_http_urlstore_zone_t *zone)
 
 static ngx_int_t
 ngx_http_urlstore_park(ngx_http_urlstore_ctx_t *ctx,
-    ngx_http_urlstore_handler_pt handler, uint64_t lsn, ngx_uint_t write,
-    ngx_uint_t room)
+    ngx_http_urlstore_handler_pt handler, ngx_uint_t room)
 {
     ngx_http_request_t          *r;
     ngx_http_urlstore_zone_t    *zone;
@@ -318,9 +316,8 @@ ngx_http_urlstore_park(ngx_http_urlstore_ctx_t *ctx,
     }
 
     w->handler = handler;
-    w->lsn = lsn;
+    w->lsn = room ? us_store_written(zone->store) + 1 : ctx->lsn;
     w->since = ngx_http_urlstore_now();
-    w->write = write;
     w->room = room;
 
     if (!room) {
@@ -362,7 +359,7 @@ ngx_http_urlstore_reply_when(ngx_http_urlstore_ctx_t *ctx,
         return handler(ctx);
     }
 
-    return ngx_http_urlstore_park(ctx, handler, ctx->lsn, ctx->writes, 0);
+    return ngx_http_urlstore_park(ctx, handler, 0);
 }
 
 
@@ -380,9 +377,7 @@ ngx_int_t
 ngx_http_urlstore_room_park(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_handler_pt handler)
 {
-    return ngx_http_urlstore_park(ctx, handler,
-                                  us_store_written(ctx->zone->store) + 1, 1,
-                                  1);
+    return ngx_http_urlstore_park(ctx, handler, 1);
 }
 
 
