@@ -355,9 +355,8 @@ ngx_http_urlstore_filter_batch(ngx_http_urlstore_batch_t *batch)
     }
 
     return batch->answers.sites
-           ? ngx_http_urlstore_problem(batch->ctx, NGX_HTTP_BAD_REQUEST, NULL,
-                                       "\"sites\" is not allowed: a filter "
-                                       "keeps no sites")
+           ? ngx_http_urlstore_bad(batch->ctx, "\"sites\" is not allowed: a "
+                                   "filter keeps no sites")
            : NGX_DECLINED;
 }
 

@@ -212,47 +212,20 @@ us_filter_seen_many(const us_filter_t *f, const uint64_t *hashes, size_t n,
 
 
 /*
- * The share of new URLs that a block with j URLs takes for seen ones: the
- * k-th power of the share x of bits set by t = jk throws, of which x has mean
- * and variance of the occupancy problem; second order in the variance, as
- * the k-th power is convex.
+ * The expectation over blocks, whose numbers of URLs follow Poisson's law.  A
+ * block with j URLs takes for seen the k-th power of the share x of bits set by
+ * t = jk throws, of which x has mean and variance of the occupancy problem;
+ * second order in the variance, as the k-th power is convex.
  */
-
-static double
-us_filter_block_error(double j, double k)
-{
-    double  b, t, one, two, mean, var, e;
-
-    b = US_FILTER_BITS;
-    t = j * k;
-
-    one = pow(1 - 1 / b, t);
-    two = pow(1 - 2 / b, t);
-    mean = 1 - one;
-
-    if (mean <= 0) {
-        return 0;
-    }
-
-    var = (1 - 1 / b) * two + one / b - one * one;
-    e = pow(mean, k);
-
-    if (var > 0) {
-        e += k * (k - 1) / 2 * pow(mean, k - 2) * var;
-    }
-
-    return e < 1 ? e : 1;
-}
-
-
-/* the expectation over blocks, whose numbers of URLs follow Poisson's law */
 
 static double
 us_filter_error(double urls, double blocks, unsigned hashes)
 {
-    double    load, p, sum;
+    double    b, k, t, load, p, sum, one, two, mean, var, e;
     unsigned  j, from, to;
 
+    b = US_FILTER_BITS;
+    k = hashes;
     load = urls / blocks;
 
     from = load > 12 * sqrt(load) ? (unsigned) (load - 12 * sqrt(load)) : 0;
@@ -260,8 +233,24 @@ us_filter_error(double urls, double blocks, unsigned hashes)
     sum = 0;
 
     for (j = from; j <= to; j++) {
+        t = j * k;
+        one = pow(1 - 1 / b, t);
+        two = pow(1 - 2 / b, t);
+        mean = 1 - one;
+
+        if (mean <= 0) {
+            continue;
+        }
+
+        var = (1 - 1 / b) * two + one / b - one * one;
+        e = pow(mean, k);
+
+        if (var > 0) {
+            e += k * (k - 1) / 2 * pow(mean, k - 2) * var;
+        }
+
         p = exp(j * log(load) - load - lgamma(j + 1.0));
-        sum += p * us_filter_block_error(j, hashes);
+        sum += p * (e < 1 ? e : 1);
     }
 
     return sum;

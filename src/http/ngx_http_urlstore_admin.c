@@ -330,11 +330,9 @@ ngx_http_urlstore_post_reply(ngx_http_urlstore_post_t *a)
 
     ctx = a->ctx;
 
-    ngx_http_urlstore_accept(a->ctx, US_FORMAT_JSON);
-
-    if (ngx_http_urlstore_out_init(&ctx->out, a->ctx->r->pool, sizeof("[]\n")
-                                   + a->zones.nelts
-                                     * NGX_HTTP_URLSTORE_POST_LINE)
+    if (ngx_http_urlstore_reply_begin(ctx, US_FORMAT_JSON, sizeof("[]\n")
+                                      + a->zones.nelts
+                                        * NGX_HTTP_URLSTORE_POST_LINE)
         != NGX_OK)
     {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;

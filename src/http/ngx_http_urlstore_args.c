@@ -52,11 +52,10 @@ ngx_http_urlstore_args(ngx_http_urlstore_ctx_t *ctx, const char *known)
                                      name.data);
 
     default:
-        return ngx_http_urlstore_problem(ctx, NGX_HTTP_BAD_REQUEST, NULL,
-                                         "the query argument \"%*s\" %s",
-                                         name.len, name.data,
-                                         fault == US_ARGS_TWICE
-                                         ? "is given twice" : "has no value");
+        return ngx_http_urlstore_bad(ctx, "the query argument \"%*s\" %s",
+                                     name.len, name.data,
+                                     fault == US_ARGS_TWICE
+                                     ? "is given twice" : "has no value");
     }
 }
 

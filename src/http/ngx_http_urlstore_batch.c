@@ -55,10 +55,9 @@ ngx_http_urlstore_set_batch(ngx_http_urlstore_ctx_t *ctx)
         /* its client may mean what DELETE /mark/NAME does */
 
         return ctx->has_body
-               ? ngx_http_urlstore_problem(ctx, NGX_HTTP_BAD_REQUEST, NULL,
-                                           "a DELETE of a set has no body; "
-                                           "POST with remove=1 takes out what "
-                                           "its body names")
+               ? ngx_http_urlstore_bad(ctx, "a DELETE of a set has no body; "
+                                       "POST with remove=1 takes out what its "
+                                       "body names")
                : NGX_DECLINED;
     }
 

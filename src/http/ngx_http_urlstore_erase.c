@@ -233,13 +233,11 @@ ngx_http_urlstore_erasure_reply(ngx_http_urlstore_ctx_t *ctx, uint64_t number)
     lsn = us_store_published(ctx->zone->store);
     ctx->lsn = ngx_max(ctx->lsn, lsn);
 
-    if (ngx_http_urlstore_out_init(&ctx->out, ctx->r->pool, US_LIST_ERASURE)
+    if (ngx_http_urlstore_reply_begin(ctx, US_FORMAT_JSON, US_LIST_ERASURE)
         != NGX_OK)
     {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
-
-    ngx_http_urlstore_accept(ctx, US_FORMAT_JSON);
 
     ctx->out.pos = us_list_erasure(ctx->out.pos, ctx->format, &e,
                                    us_life_left(&ctx->zone->life, &e),
@@ -551,7 +549,7 @@ ngx_http_urlstore_erasures_list(ngx_http_urlstore_ctx_t *ctx)
     list = ngx_pcalloc(ctx->r->pool, sizeof(ngx_http_urlstore_erasures_t));
 
     if (list == NULL
-        || ngx_http_urlstore_out_init(&ctx->out, ctx->r->pool, 1024) != NGX_OK)
+        || ngx_http_urlstore_reply_begin(ctx, US_FORMAT_JSON, 1024) != NGX_OK)
     {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
@@ -568,8 +566,6 @@ ngx_http_urlstore_erasures_list(ngx_http_urlstore_ctx_t *ctx)
     if (rc != NGX_DECLINED) {
         return rc;
     }
-
-    ngx_http_urlstore_accept(ctx, US_FORMAT_JSON);
 
     list->last = us_store_erasures(ctx->zone->store);
     list->list.format = ctx->format;

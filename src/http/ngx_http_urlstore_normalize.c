@@ -184,14 +184,12 @@ ngx_http_urlstore_normalize_handler(ngx_http_urlstore_ctx_t *ctx)
     url = canon.url.href;
     n = how.steps ? how.steps->nelts : 0;
 
-    if (ngx_http_urlstore_out_init(out, ctx->r->pool,
-                                   us_explain_max(url.len) + n)
+    if (ngx_http_urlstore_reply_begin(ctx, US_FORMAT_JSON,
+                                      us_explain_max(url.len) + n)
         != NGX_OK)
     {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
-
-    ngx_http_urlstore_accept(ctx, US_FORMAT_JSON);
 
     if (ctx->format == US_FORMAT_TEXT) {
         out->pos = us_put_str(out->pos, url);

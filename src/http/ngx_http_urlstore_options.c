@@ -819,57 +819,13 @@ ngx_http_urlstore_zone_declare(ngx_conf_t *cf, size_t *size)
 }
 
 
-/* the option of an argument NAME=VALUE; NULL: an error has been logged */
-
-static ngx_http_urlstore_option_t *
-ngx_http_urlstore_option(ngx_conf_t *cf, ngx_str_t *arg,
-    ngx_http_urlstore_option_t *options)
-{
-    u_char                      *p, *secret, names[256];
-    ngx_str_t                    shown, *value;
-    ngx_http_urlstore_option_t  *opt;
-
-    p = names;
-
-    for (opt = options; opt->name.len; opt++) {
-
-        if (arg->len > opt->name.len && arg->data[opt->name.len] == '='
-            && ngx_strncmp(arg->data, opt->name.data, opt->name.len) == 0)
-        {
-            return opt;
-        }
-
-        p = ngx_slprintf(p, names + sizeof(names), "%s%V",
-                         p == names ? "" : ", ", &opt->name);
-    }
-
-    value = cf->args->elts;
-    shown = *arg;
-    secret = ngx_strlchr(arg->data, arg->data + arg->len, '=');
-
-    /* of a connection string that has no quotes around it */
-
-    if (secret && ngx_strlcasestrn(arg->data, secret, (u_char *) "pass", 4 - 1))
-    {
-        shown.len = secret + 1 - arg->data;
-    }
-
-    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                       "invalid parameter \"%V%s\" of %V \"%V\": allowed are "
-                       "%*s", &shown, shown.len < arg->len ? "..." : "",
-                       &value[0], &value[1], (size_t) (p - names), names);
-
-    return NULL;
-}
-
-
 ngx_int_t
 ngx_http_urlstore_options_read(ngx_conf_t *cf, void *conf, ngx_uint_t from,
     ngx_http_urlstore_option_t *options)
 {
-    u_char                      *p, words[256];
+    u_char                      *p, *secret, words[256];
     ngx_int_t                    rc;
-    ngx_str_t                   *value, v;
+    ngx_str_t                   *value, *arg, v;
     ngx_uint_t                   i, k, bit, seen;
     ngx_http_urlstore_option_t  *opt, *other;
 
@@ -878,9 +834,39 @@ ngx_http_urlstore_options_read(ngx_conf_t *cf, void *conf, ngx_uint_t from,
 
     for (i = from; i < cf->args->nelts; i++) {
 
-        opt = ngx_http_urlstore_option(cf, &value[i], options);
+        arg = &value[i];
+        p = words;
 
-        if (opt == NULL) {
+        for (opt = options; opt->name.len; opt++) {
+
+            if (arg->len > opt->name.len && arg->data[opt->name.len] == '='
+                && ngx_strncmp(arg->data, opt->name.data, opt->name.len) == 0)
+            {
+                break;
+            }
+
+            p = ngx_slprintf(p, words + sizeof(words), "%s%V",
+                             p == words ? "" : ", ", &opt->name);
+        }
+
+        if (opt->name.len == 0) {
+            v = *arg;
+            secret = ngx_strlchr(arg->data, arg->data + arg->len, '=');
+
+            /* of a connection string that has no quotes around it */
+
+            if (secret
+                && ngx_strlcasestrn(arg->data, secret, (u_char *) "pass",
+                                    4 - 1))
+            {
+                v.len = secret + 1 - arg->data;
+            }
+
+            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                               "invalid parameter \"%V%s\" of %V \"%V\": "
+                               "allowed are %*s", &v,
+                               v.len < arg->len ? "..." : "", &value[0],
+                               &value[1], (size_t) (p - words), words);
             return NGX_ERROR;
         }
 
@@ -895,8 +881,8 @@ ngx_http_urlstore_options_read(ngx_conf_t *cf, void *conf, ngx_uint_t from,
 
         seen |= bit;
 
-        v.data = value[i].data + opt->name.len + 1;
-        v.len = value[i].len - opt->name.len - 1;
+        v.data = arg->data + opt->name.len + 1;
+        v.len = arg->len - opt->name.len - 1;
 
         rc = opt->set(cf, conf, opt, &v);
 

@@ -444,3 +444,13 @@ ngx_http_urlstore_accept(ngx_http_urlstore_ctx_t *ctx, us_format_t preset)
                                             preset)
                                       : preset);
 }
+
+
+ngx_int_t
+ngx_http_urlstore_reply_begin(ngx_http_urlstore_ctx_t *ctx, us_format_t preset,
+    size_t n)
+{
+    ngx_http_urlstore_accept(ctx, preset);
+
+    return ngx_http_urlstore_out_init(&ctx->out, ctx->r->pool, n);
+}

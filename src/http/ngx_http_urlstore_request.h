@@ -663,6 +663,10 @@ void ngx_http_urlstore_cache_control(ngx_http_urlstore_ctx_t *ctx,
 void ngx_http_urlstore_type(ngx_http_urlstore_ctx_t *ctx, us_format_t format);
 void ngx_http_urlstore_accept(ngx_http_urlstore_ctx_t *ctx, us_format_t preset);
 
+/* begins a reply: its type as accept() has it, and room for n bytes */
+ngx_int_t ngx_http_urlstore_reply_begin(ngx_http_urlstore_ctx_t *ctx,
+    us_format_t preset, size_t n);
+
 /* of a problem that passes */
 void ngx_http_urlstore_retry_after(ngx_http_urlstore_ctx_t *ctx,
     uint64_t seconds);

@@ -186,9 +186,7 @@ ngx_http_urlstore_health_handler(ngx_http_urlstore_ctx_t *ctx)
                 : "read-only";
     }
 
-    ngx_http_urlstore_accept(ctx, US_FORMAT_JSON);
-
-    if (ngx_http_urlstore_out_init(&ctx->out, ctx->r->pool, US_HEALTH_TEXT)
+    if (ngx_http_urlstore_reply_begin(ctx, US_FORMAT_JSON, US_HEALTH_TEXT)
         != NGX_OK)
     {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;

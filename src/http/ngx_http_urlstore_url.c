@@ -46,8 +46,6 @@ ngx_http_urlstore_url_found(ngx_http_urlstore_ctx_t *ctx, uint64_t id)
 
     url = ngx_http_urlstore_str(&ctx->url);
 
-    ngx_http_urlstore_accept(ctx, US_FORMAT_TEXT);
-
     ngx_memzero(&list, sizeof(us_list_t));
     list.times = ngx_http_urlstore_flag(r, "times");
 
@@ -57,8 +55,8 @@ ngx_http_urlstore_url_found(ngx_http_urlstore_ctx_t *ctx, uint64_t id)
                              + (redirects ? url.len * 3 : 0));
 
     if (p == NULL
-        || ngx_http_urlstore_out_init(&ctx->out, r->pool,
-                                      us_json_quoted_max(url.len) + 128)
+        || ngx_http_urlstore_reply_begin(ctx, US_FORMAT_TEXT,
+                                         us_json_quoted_max(url.len) + 128)
            != NGX_OK)
     {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;

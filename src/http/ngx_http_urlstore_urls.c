@@ -268,12 +268,11 @@ ngx_http_urlstore_urls_handler(ngx_http_urlstore_ctx_t *ctx)
         return rc;
     }
 
-    ngx_http_urlstore_accept(ctx, US_FORMAT_TEXT);
-    urls->list.format = ctx->format;
-
-    if (ngx_http_urlstore_out_init(&ctx->out, ctx->r->pool, 1024) != NGX_OK) {
+    if (ngx_http_urlstore_reply_begin(ctx, US_FORMAT_TEXT, 1024) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
+
+    urls->list.format = ctx->format;
 
     /* a member, a drop, or a claim, may be newer than its id */
 
@@ -436,14 +435,12 @@ ngx_http_urlstore_prefix_answer(ngx_http_urlstore_ctx_t *ctx,
 
     url = ngx_http_urlstore_str(&ctx->url);
 
-    if (ngx_http_urlstore_out_init(&ctx->out, ctx->r->pool,
-                                   us_lookup_url_max(url.len))
+    if (ngx_http_urlstore_reply_begin(ctx, US_FORMAT_JSON,
+                                      us_lookup_url_max(url.len))
         != NGX_OK)
     {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
-
-    ngx_http_urlstore_accept(ctx, US_FORMAT_JSON);
 
     ctx->out.pos = us_lookup_prefix_reply(ctx->out.pos, ctx->format, ctx->id,
                                           found ? &url : NULL);
@@ -579,13 +576,11 @@ ngx_http_urlstore_set_handler(ngx_http_urlstore_ctx_t *ctx)
     row = ngx_palloc(ctx->r->pool, sizeof(uint32_t));
 
     if (row == NULL
-        || ngx_http_urlstore_out_init(&ctx->out, ctx->r->pool, US_LIST_SET)
+        || ngx_http_urlstore_reply_begin(ctx, US_FORMAT_JSON, US_LIST_SET)
            != NGX_OK)
     {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
-
-    ngx_http_urlstore_accept(ctx, US_FORMAT_JSON);
 
     if (ctx->set_name.len == 0) {
         *row = 0;

@@ -117,13 +117,14 @@ ngx_http_urlstore_feed_base(ngx_http_urlstore_feed_t *feed)
 }
 
 
-/* the cursor, whether there is more, and who did not answer */
+/* the end: where to go on, whether there is more, and who did not answer */
 
 static ngx_int_t
-ngx_http_urlstore_feed_tail(ngx_http_urlstore_ctx_t *ctx,
+ngx_http_urlstore_feed_end(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_feed_t *feed)
 {
     u_char                   *end;
+    uint64_t                  number;
     ngx_str_t                 bytes, text;
     ngx_uint_t                i, *absent;
     ngx_http_urlstore_out_t  *out;
@@ -131,6 +132,33 @@ ngx_http_urlstore_feed_tail(ngx_http_urlstore_ctx_t *ctx,
     u_char                    base64[NGX_HTTP_URLSTORE_CURSOR];
 
     out = &ctx->out;
+    absent = feed->absent.elts;
+
+    if (feed->list.shown == 0
+        && feed->lost >= (feed->only ? 1 : feed->map->nshards))
+    {
+        absent += feed->absent.nelts - feed->lost;
+
+        return ngx_http_urlstore_route_silent(ctx, *absent);
+    }
+
+    if (feed->only) {
+        if (ngx_http_urlstore_out_room(out, US_LIST_END) != NGX_OK) {
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
+
+        /* as the shard's own list: its end is past its only turn */
+
+        number = feed->map->shards[(feed->at + feed->map->nshards - 1)
+                                   % feed->map->nshards].number;
+
+        out->pos = us_list_next(out->pos, &feed->list,
+                                us_cluster_id(number, 0)
+                                + feed->cursor.local[number],
+                                ngx_http_urlstore_flag(ctx->r, "summary"));
+
+        return ngx_http_urlstore_send(ctx);
+    }
 
     feed->cursor.turn = feed->map->shards[feed->at].number;
 
@@ -168,8 +196,6 @@ ngx_http_urlstore_feed_tail(ngx_http_urlstore_ctx_t *ctx,
                                feed->absent.nelts ? ",\"unavailable\":[" : "");
     }
 
-    absent = feed->absent.elts;
-
     for (i = 0; i < feed->absent.nelts; i++) {
         out->pos = ngx_sprintf(out->pos, "%s%ui", i ? "," : "", absent[i]);
     }
@@ -177,45 +203,6 @@ ngx_http_urlstore_feed_tail(ngx_http_urlstore_ctx_t *ctx,
     out->pos = us_put(out->pos, feed->list.format == US_FORMAT_TEXT ? ""
                                 : feed->absent.nelts ? "]}" : "}");
     *out->pos++ = '\n';
-
-    return ngx_http_urlstore_send(ctx);
-}
-
-
-static ngx_int_t
-ngx_http_urlstore_feed_end(ngx_http_urlstore_ctx_t *ctx,
-    ngx_http_urlstore_feed_t *feed)
-{
-    uint64_t     number;
-    ngx_uint_t  *absent;
-
-    absent = feed->absent.elts;
-
-    if (feed->list.shown == 0
-        && feed->lost >= (feed->only ? 1 : feed->map->nshards))
-    {
-        absent += feed->absent.nelts - feed->lost;
-
-        return ngx_http_urlstore_route_silent(ctx, *absent);
-    }
-
-    if (!feed->only) {
-        return ngx_http_urlstore_feed_tail(ctx, feed);
-    }
-
-    if (ngx_http_urlstore_out_room(&ctx->out, US_LIST_END) != NGX_OK) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    /* as the shard's own list: its end is past its only turn */
-
-    number = feed->map->shards[(feed->at + feed->map->nshards - 1)
-                               % feed->map->nshards].number;
-
-    ctx->out.pos = us_list_next(ctx->out.pos, &feed->list,
-                                us_cluster_id(number, 0)
-                                + feed->cursor.local[number],
-                                ngx_http_urlstore_flag(ctx->r, "summary"));
 
     return ngx_http_urlstore_send(ctx);
 }
@@ -486,12 +473,10 @@ ngx_http_urlstore_feed_cursor(ngx_http_urlstore_ctx_t *ctx,
     }
 
     if (rc != US_CURSOR_OK) {
-        return ngx_http_urlstore_problem(ctx, NGX_HTTP_BAD_REQUEST, NULL,
-                                         rc == US_CURSOR_OTHER
-                                         ? "the \"cursor\" is of another "
-                                           "cluster"
-                                         : "invalid \"cursor\"; what a reply "
-                                           "of /urls has is expected");
+        return ngx_http_urlstore_bad(ctx, rc == US_CURSOR_OTHER
+                                     ? "the \"cursor\" is of another cluster"
+                                     : "invalid \"cursor\"; what a reply of "
+                                       "/urls has is expected");
     }
 
     feed->left = feed->map->nshards;
@@ -657,17 +642,17 @@ ngx_http_urlstore_feed(ngx_http_urlstore_ctx_t *ctx,
         feed->more = 1;
     }
 
-    ngx_http_urlstore_accept(ctx, feed->ids ? US_FORMAT_TEXT : US_FORMAT_JSON);
-    feed->list.format = ctx->format;
-
     if (ngx_http_urlstore_fan_calls(feed->fan, 1) != NGX_OK
-        || ngx_http_urlstore_out_init(&ctx->out, r->pool, 1024) != NGX_OK
+        || ngx_http_urlstore_reply_begin(ctx, ids ? US_FORMAT_TEXT
+                                                  : US_FORMAT_JSON, 1024)
+           != NGX_OK
         || ngx_http_urlstore_out_room(&ctx->out, US_LIST_END) != NGX_OK)
     {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    ctx->out.pos = feed->ids || ctx->format != US_FORMAT_JSON
+    feed->list.format = ctx->format;
+    ctx->out.pos = ids || ctx->format != US_FORMAT_JSON
                    ? us_list_begin(ctx->out.pos, &feed->list)
                    : us_put(ctx->out.pos, "{\"erasures\":[");
 

@@ -211,11 +211,9 @@ ngx_http_urlstore_parts_send(ngx_http_urlstore_ctx_t *ctx,
         left = (unsigned) -1;
     }
 
-    ngx_http_urlstore_accept(ctx, US_FORMAT_JSON);
-
-    if (ngx_http_urlstore_out_init(&ctx->out, ctx->r->pool, name->len
-                                   + silent->len + 64
-                                   + (n + 1) * (US_LIST_ERASURE + sizeof(buf)))
+    if (ngx_http_urlstore_reply_begin(ctx, US_FORMAT_JSON, name->len
+                                      + silent->len + 64 + (n + 1)
+                                        * (US_LIST_ERASURE + sizeof(buf)))
         != NGX_OK)
     {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
