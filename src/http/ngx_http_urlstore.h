@@ -92,6 +92,16 @@ ngx_http_urlstore_same(const ngx_str_t *a, const ngx_str_t *b)
 }
 
 
+/* in any case of letters */
+
+static inline ngx_uint_t
+ngx_http_urlstore_is(const ngx_str_t *s, const char *word)
+{
+    return s->len == ngx_strlen(word)
+           && ngx_strncasecmp(s->data, (u_char *) word, s->len) == 0;
+}
+
+
 extern ngx_module_t  ngx_http_urlstore_module;
 
 

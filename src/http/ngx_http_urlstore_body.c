@@ -194,11 +194,8 @@ ngx_http_urlstore_body(ngx_http_urlstore_ctx_t *ctx, ngx_uint_t ids,
 
     coding = ngx_http_urlstore_header_in(r, "content-encoding");
 
-    if (coding && ((coding->len == 4
-                    && ngx_strncasecmp(coding->data, (u_char *) "gzip", 4) == 0)
-                   || (coding->len == 6
-                       && ngx_strncasecmp(coding->data, (u_char *) "x-gzip", 6)
-                          == 0)))
+    if (coding && (ngx_http_urlstore_is(coding, "gzip")
+                   || ngx_http_urlstore_is(coding, "x-gzip")))
     {
         body->gzip = us_gzip_create();
 
@@ -207,9 +204,7 @@ ngx_http_urlstore_body(ngx_http_urlstore_ctx_t *ctx, ngx_uint_t ids,
         }
 
     } else if (coding && coding->len
-               && !(coding->len == 8
-                    && ngx_strncasecmp(coding->data, (u_char *) "identity", 8)
-                       == 0))
+               && !ngx_http_urlstore_is(coding, "identity"))
     {
         ngx_http_urlstore_header_text(ctx, "Accept-Encoding", "gzip");
 

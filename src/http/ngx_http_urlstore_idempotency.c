@@ -185,11 +185,7 @@ ngx_http_urlstore_key(ngx_http_urlstore_ctx_t *ctx)
 
         for (i = 0; i < part->nelts; i++) {
 
-            if (h[i].key.len != sizeof("Idempotency-Key") - 1
-                || ngx_strncasecmp(h[i].key.data,
-                                   (u_char *) "Idempotency-Key", h[i].key.len)
-                   != 0)
-            {
+            if (!ngx_http_urlstore_is(&h[i].key, "Idempotency-Key")) {
                 continue;
             }
 

@@ -320,9 +320,7 @@ ngx_http_urlstore_call_lines(ngx_http_urlstore_call_t *call, u_char *p,
     }
 
     value = &call->headers[NGX_HTTP_URLSTORE_CALL_CONNECTION];
-    call->closes |= (value->len == 5
-                     && ngx_strncasecmp(value->data, (u_char *) "close", 5)
-                        == 0);
+    call->closes |= ngx_http_urlstore_is(value, "close");
 
     call->chunk = NGX_HTTP_URLSTORE_CHUNK_SIZE;
     call->digits = 0;
@@ -331,9 +329,7 @@ ngx_http_urlstore_call_lines(ngx_http_urlstore_call_t *call, u_char *p,
     call->chunked = (value->data != NULL);
 
     if (call->chunked) {
-        return value->len == 7
-               && ngx_strncasecmp(value->data, (u_char *) "chunked", 7) == 0
-               ? NGX_OK : NGX_ERROR;
+        return ngx_http_urlstore_is(value, "chunked") ? NGX_OK : NGX_ERROR;
     }
 
     value = &call->headers[NGX_HTTP_URLSTORE_CALL_LENGTH];
