@@ -111,19 +111,46 @@ ngx_http_urlstore_batch_count(void *data)
 {
     ngx_http_urlstore_batch_t *batch = data;
 
+    uint64_t                 *counts;
+    ngx_uint_t                i;
+    us_tally_t               *tally;
+    ngx_http_urlstore_ctx_t  *ctx;
+
     if (batch->counted) {
         return;
     }
 
+    ctx = batch->ctx;
+    tally = ctx->zone->tally;
+    counts = batch->answers.counts;
+
     batch->counted = 1;
 
     if (batch->answers.erasure && !batch->erased) {
-        us_store_erasure_leave(batch->ctx->zone->store,
-                               batch->answers.erasure);
+        us_store_erasure_leave(ctx->zone->store, batch->answers.erasure);
     }
 
     ngx_http_urlstore_group_drop(batch);
-    ngx_http_urlstore_answer_count(batch);
+
+    /* for the metrics: all that was processed, whatever the reply is */
+
+    if (batch->answers.set && ctx->set.number) {
+        us_store_set_asked(ctx->zone->store, ctx->set, ctx->processed);
+    }
+
+    if (batch->answers.claims) {
+        us_tally_add(tally, US_N_CLAIMS, counts[US_ANSWER_CLAIMED]);
+    }
+
+    if (counts[US_ANSWER_UNAVAILABLE]) {
+        us_tally_add(tally, US_N_UNAVAILABLE, counts[US_ANSWER_UNAVAILABLE]);
+    }
+
+    for (i = US_ANSWER_NEW; i <= US_ANSWERS_COUNTED; i++) {
+        if (counts[i]) {
+            us_tally_add(tally, us_counter_of(i), counts[i]);
+        }
+    }
 }
 
 
@@ -560,6 +587,48 @@ ngx_http_urlstore_batch_fault(ngx_http_urlstore_ctx_t *ctx)
 }
 
 
+/*
+ * Of a single item the first record is all that there is: what the variables
+ * show, in ctx, and a copy of its ref, for a problem.
+ */
+
+static ngx_int_t
+ngx_http_urlstore_batch_remember(ngx_http_urlstore_batch_t *batch,
+    ngx_str_t *ref)
+{
+    size_t                    len;
+    u_char                   *p, *text;
+    us_answer_record_t        rec;
+    ngx_http_urlstore_ctx_t  *ctx;
+
+    ctx = batch->ctx;
+
+    p = batch->at->buf->pos;
+    ngx_memcpy(&rec, p, sizeof(us_answer_record_t));
+    p += sizeof(us_answer_record_t);
+
+    ctx->id = rec.id;
+    ctx->answer = rec.answer;
+
+    len = (rec.text == US_ANSWER_URL) ? rec.text_len : 0;
+
+    text = ngx_pnalloc(batch->ctx->r->pool, len + rec.ref_len + 1);
+    if (text == NULL) {
+        return NGX_ERROR;
+    }
+
+    ctx->url.data = text;
+    ctx->url.len = len;
+
+    ref->data = ngx_cpymem(text, p, len);
+    ref->len = rec.ref_len;
+
+    ngx_memcpy(ref->data, p + rec.text_len, rec.ref_len);
+
+    return NGX_OK;
+}
+
+
 ngx_int_t
 ngx_http_urlstore_batch_end(ngx_http_urlstore_batch_t *batch)
 {
@@ -608,7 +677,7 @@ ngx_http_urlstore_batch_end(ngx_http_urlstore_batch_t *batch)
 
     /* one item: its status code is that of the reply */
 
-    if (ngx_http_urlstore_answer_remember(batch, &ref) != NGX_OK) {
+    if (ngx_http_urlstore_batch_remember(batch, &ref) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 

@@ -184,10 +184,6 @@ ngx_int_t ngx_http_urlstore_store_group(ngx_http_urlstore_batch_t *batch,
 
 /* ngx_http_urlstore_erase.c */
 
-/* begins one: NGX_OK; NGX_BUSY; or a status, with a fault */
-ngx_int_t ngx_http_urlstore_erasure_begin(ngx_http_urlstore_ctx_t *ctx,
-    us_erasure_kind_t kind, uint64_t *number);
-
 /* all of its URLs were erased: NGX_OK, or NGX_BUSY */
 ngx_int_t ngx_http_urlstore_erasure_end(ngx_http_urlstore_ctx_t *ctx,
     uint64_t number);
@@ -196,11 +192,9 @@ ngx_int_t ngx_http_urlstore_erasure_end(ngx_http_urlstore_ctx_t *ctx,
 void ngx_http_urlstore_erasure_accepted(ngx_http_urlstore_ctx_t *ctx,
     uint64_t number);
 
-/* erases one URL; and the URL of an id, in buf, as us_store_text() */
-us_store_status_t ngx_http_urlstore_erase_item(ngx_http_urlstore_ctx_t *ctx,
-    uint64_t number, us_store_item_t *item);
-us_store_status_t ngx_http_urlstore_erase_text(ngx_http_urlstore_ctx_t *ctx,
-    uint64_t id, u_char *buf, us_store_item_t *item);
+/* of a batch: see ngx_http_urlstore_store_group() */
+ngx_int_t ngx_http_urlstore_erase_group(ngx_http_urlstore_batch_t *batch,
+    ngx_http_urlstore_group_t *g);
 
 /* ngx_http_urlstore_idempotency.c: NGX_OK, NGX_DECLINED or NGX_ERROR */
 ngx_int_t ngx_http_urlstore_once(ngx_http_urlstore_batch_t *batch,
@@ -212,16 +206,6 @@ void ngx_http_urlstore_repeats(ngx_http_urlstore_batch_t *batch);
 /* records what an entry is answered, after the store has taken it */
 ngx_int_t ngx_http_urlstore_answer(ngx_http_urlstore_batch_t *batch,
     ngx_http_urlstore_entry_t *e);
-
-/* for the metrics: all that was processed, whatever the reply is */
-void ngx_http_urlstore_answer_count(ngx_http_urlstore_batch_t *batch);
-
-/*
- * Of a single item: what the variables show, in ctx, and a copy of its ref,
- * for a problem.
- */
-ngx_int_t ngx_http_urlstore_answer_remember(ngx_http_urlstore_batch_t *batch,
-    ngx_str_t *ref);
 
 /* writes an answer, if it is wanted (only=new) */
 ngx_int_t ngx_http_urlstore_answer_show(ngx_http_urlstore_batch_t *batch,

@@ -69,7 +69,9 @@ ngx_http_urlstore_erase_reason(ngx_http_urlstore_ctx_t *ctx)
 }
 
 
-ngx_int_t
+/* begins one: NGX_OK; NGX_BUSY; or a status, with a fault */
+
+static ngx_int_t
 ngx_http_urlstore_erasure_begin(ngx_http_urlstore_ctx_t *ctx,
     us_erasure_kind_t kind, uint64_t *number)
 {
@@ -159,7 +161,9 @@ ngx_http_urlstore_erasure_end(ngx_http_urlstore_ctx_t *ctx, uint64_t number)
 }
 
 
-us_store_status_t
+/* erases one URL */
+
+static us_store_status_t
 ngx_http_urlstore_erase_item(ngx_http_urlstore_ctx_t *ctx, uint64_t number,
     us_store_item_t *item)
 {
@@ -181,7 +185,9 @@ ngx_http_urlstore_erase_item(ngx_http_urlstore_ctx_t *ctx, uint64_t number,
 }
 
 
-us_store_status_t
+/* the URL of an id, in buf, as us_store_text() */
+
+static us_store_status_t
 ngx_http_urlstore_erase_text(ngx_http_urlstore_ctx_t *ctx, uint64_t id,
     u_char *buf, us_store_item_t *item)
 {
@@ -201,6 +207,84 @@ ngx_http_urlstore_erase_text(ngx_http_urlstore_ctx_t *ctx, uint64_t id,
     item->merge = us_norm_merge(ctx->zone->norm, ctx->zone->ws, item->url);
 
     return US_OK;
+}
+
+
+/* ids and URLs are erased, one after the other; g->done counts entries */
+
+ngx_int_t
+ngx_http_urlstore_erase_group(ngx_http_urlstore_batch_t *batch,
+    ngx_http_urlstore_group_t *g)
+{
+    ngx_int_t                   rc;
+    us_store_item_t            *item, one;
+    ngx_http_urlstore_ctx_t    *ctx;
+    ngx_http_urlstore_entry_t  *e;
+    u_char                      buf[US_URL_MAX + 8];
+
+    ctx = batch->ctx;
+
+    for ( /* void */ ; g->done < g->n; g->done++) {
+        e = &g->entries[g->done];
+        item = e->item;
+
+        if (e->by_id && (e->moved || e->id == US_STORE_NO_ID)) {
+            e->status = e->moved ? US_MOVED : US_UNKNOWN;
+            continue;
+        }
+
+        if (e->by_id) {
+            item = &one;
+            e->status = ngx_http_urlstore_erase_text(ctx, e->id, buf, item);
+
+            if (e->status == US_UNKNOWN) {
+                e->id = US_STORE_NO_ID;
+            }
+
+            if (e->status != US_OK) {
+                continue;
+            }
+        }
+
+        if (item == NULL) {
+            continue;
+        }
+
+        if (batch->answers.erasure == 0) {
+            rc = ngx_http_urlstore_erasure_begin(ctx, US_ERASURE_URLS,
+                                                 &batch->answers.erasure);
+            if (rc != NGX_OK) {
+                return rc;
+            }
+        }
+
+        e->status = ngx_http_urlstore_erase_item(ctx, batch->answers.erasure,
+                                                 item);
+
+        switch (e->status) {
+
+        case US_BUSY:
+            return NGX_BUSY;
+
+        case US_FENCED:
+            return ngx_http_urlstore_fenced(batch->ctx);
+
+        case US_GONE:
+            return ngx_http_urlstore_fault(ctx, NGX_HTTP_CONFLICT,
+                                           "erasure %uL was lifted meanwhile",
+                                           batch->answers.erasure);
+
+        default: /* US_ERASED, US_FULL, US_MOVED */
+            break;
+        }
+
+        if (!e->by_id) {
+            e->id = e->status == US_ERASED ? item->id : US_STORE_NO_ID;
+            e->moved = e->status == US_MOVED;
+        }
+    }
+
+    return NGX_OK;
 }
 
 

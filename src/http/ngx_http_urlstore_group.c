@@ -683,84 +683,6 @@ ngx_http_urlstore_group_ids(ngx_http_urlstore_batch_t *batch,
 }
 
 
-/* ids and URLs are erased, one after the other; g->done counts entries */
-
-static ngx_int_t
-ngx_http_urlstore_group_erase(ngx_http_urlstore_batch_t *batch,
-    ngx_http_urlstore_group_t *g)
-{
-    ngx_int_t                   rc;
-    us_store_item_t            *item, one;
-    ngx_http_urlstore_ctx_t    *ctx;
-    ngx_http_urlstore_entry_t  *e;
-    u_char                      buf[US_URL_MAX + 8];
-
-    ctx = batch->ctx;
-
-    for ( /* void */ ; g->done < g->n; g->done++) {
-        e = &g->entries[g->done];
-        item = e->item;
-
-        if (e->by_id && (e->moved || e->id == US_STORE_NO_ID)) {
-            e->status = e->moved ? US_MOVED : US_UNKNOWN;
-            continue;
-        }
-
-        if (e->by_id) {
-            item = &one;
-            e->status = ngx_http_urlstore_erase_text(ctx, e->id, buf, item);
-
-            if (e->status == US_UNKNOWN) {
-                e->id = US_STORE_NO_ID;
-            }
-
-            if (e->status != US_OK) {
-                continue;
-            }
-        }
-
-        if (item == NULL) {
-            continue;
-        }
-
-        if (batch->answers.erasure == 0) {
-            rc = ngx_http_urlstore_erasure_begin(ctx, US_ERASURE_URLS,
-                                                 &batch->answers.erasure);
-            if (rc != NGX_OK) {
-                return rc;
-            }
-        }
-
-        e->status = ngx_http_urlstore_erase_item(ctx, batch->answers.erasure,
-                                                 item);
-
-        switch (e->status) {
-
-        case US_BUSY:
-            return NGX_BUSY;
-
-        case US_FENCED:
-            return ngx_http_urlstore_fenced(batch->ctx);
-
-        case US_GONE:
-            return ngx_http_urlstore_fault(ctx, NGX_HTTP_CONFLICT,
-                                           "erasure %uL was lifted meanwhile",
-                                           batch->answers.erasure);
-
-        default: /* US_ERASED, US_FULL, US_MOVED */
-            break;
-        }
-
-        if (!e->by_id) {
-            e->id = e->status == US_ERASED ? item->id : US_STORE_NO_ID;
-            e->moved = e->status == US_MOVED;
-        }
-    }
-
-    return NGX_OK;
-}
-
-
 /* of the kind: the store looks the URLs up, or adds them */
 
 ngx_int_t
@@ -798,7 +720,7 @@ ngx_http_urlstore_store_group(ngx_http_urlstore_batch_t *batch,
         rc = ngx_http_urlstore_group_add(batch, g);
 
     } else if (batch->action == NGX_HTTP_URLSTORE_ERASE) {
-        rc = ngx_http_urlstore_group_erase(batch, g);
+        rc = ngx_http_urlstore_erase_group(batch, g);
 
     } else if (batch->action == NGX_HTTP_URLSTORE_SEEN) {
         ngx_http_urlstore_clock(batch->ctx->zone);

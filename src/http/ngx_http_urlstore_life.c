@@ -195,16 +195,6 @@ ngx_http_urlstore_unlock(void *data)
 }
 
 
-static void
-ngx_http_urlstore_zone_lock(ngx_http_urlstore_zone_t *zone,
-    us_store_lock_t *lock)
-{
-    lock->lock = ngx_http_urlstore_lock;
-    lock->unlock = ngx_http_urlstore_unlock;
-    lock->data = zone;
-}
-
-
 static us_hot_t  *ngx_http_urlstore_hot;
 
 
@@ -256,8 +246,7 @@ ngx_http_urlstore_hot_exit(void)
 void
 ngx_http_urlstore_train(ngx_http_urlstore_zone_t *zone)
 {
-    int              err;
-    us_store_lock_t  lock;
+    int  err;
 
     if (zone->train) {
 
@@ -280,9 +269,7 @@ ngx_http_urlstore_train(ngx_http_urlstore_zone_t *zone)
         return;
     }
 
-    ngx_http_urlstore_zone_lock(zone, &lock);
-
-    err = us_trainer_start(&zone->train, zone->sh->mem, &lock);
+    err = us_trainer_start(&zone->train, zone->sh->mem, &zone->life.lock);
 
     if (err > 0) {
         ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, err,
@@ -668,8 +655,11 @@ ngx_http_urlstore_store_open(ngx_http_urlstore_zone_t *zone, ngx_log_t *log)
     ngx_uint_t  i;
 
     ngx_http_urlstore_life_init(zone);
-    ngx_http_urlstore_zone_lock(zone, &zone->life.lock);
     ngx_http_urlstore_park_init(zone);
+
+    zone->life.lock.lock = ngx_http_urlstore_lock;
+    zone->life.lock.unlock = ngx_http_urlstore_unlock;
+    zone->life.lock.data = zone;
 
     if (us_life_start(&zone->life) != 0) {
         ngx_log_error(NGX_LOG_EMERG, log, ngx_errno,
