@@ -306,23 +306,10 @@ ngx_http_urlstore_relay_reply(ngx_http_urlstore_ctx_t *ctx,
     ctx->wrote = (call->status == NGX_HTTP_NO_CONTENT);
     ctx->type = call->headers[NGX_HTTP_URLSTORE_CALL_TYPE];
 
-    switch (call->status) {
-
-    case NGX_HTTP_OK:
-        ctx->answer = US_ANSWER_SEEN;
-        break;
-
-    case NGX_HTTP_NOT_FOUND:
-        ctx->answer = US_ANSWER_UNKNOWN;
-        break;
-
-    case NGX_HTTP_URLSTORE_GONE:
-        ctx->answer = US_ANSWER_DELETED;
-        break;
-
-    default:
-        break;
-    }
+    ctx->answer = call->status == NGX_HTTP_OK ? US_ANSWER_SEEN
+                  : call->status == NGX_HTTP_NOT_FOUND ? US_ANSWER_UNKNOWN
+                  : call->status == NGX_HTTP_URLSTORE_GONE ? US_ANSWER_DELETED
+                  : ctx->answer;
 
     ngx_http_urlstore_problem_line(ctx->r, call->status);
 

@@ -338,21 +338,44 @@ ngx_http_urlstore_site_member(us_str_t text, const char *name, uint64_t *n)
 
 
 /*
- * What the oldest answers, with the numbers of all, unless one of the shards
- * does not count, or does not answer.
+ * Of the fan: what the oldest answers, with the numbers of all, unless one of
+ * the shards does not count, or does not answer.
  */
 
 static ngx_int_t
-ngx_http_urlstore_site_reply(ngx_http_urlstore_ctx_t *ctx,
-    ngx_http_urlstore_fan_t *fan, ngx_uint_t oldest)
+ngx_http_urlstore_site_done(ngx_http_urlstore_ctx_t *ctx)
 {
     u_char                    *end;
     us_str_t                   text;
     uint64_t                   n, urls, last;
     ngx_uint_t                 i, counts;
+    ngx_http_urlstore_fan_t   *fan;
     ngx_http_urlstore_call_t  *call;
 
-    text = fan->calls[oldest].text;
+    fan = ngx_http_get_module_ctx(ctx->r, ngx_http_urlstore_route_module);
+
+    for (i = fan->n; i && fan->calls[i - 1].status != NGX_HTTP_OK; i--) {
+        call = &fan->calls[i - 1];
+
+        if (call->status == NGX_HTTP_NOT_FOUND) {
+            continue;
+        }
+
+        if (ngx_http_urlstore_call_problem(call)) {
+            return ngx_http_urlstore_relay_reply(ctx, call);
+        }
+
+        ngx_http_urlstore_call_log(call, 1);
+
+        return ngx_http_urlstore_route_silent(ctx,
+                                      call->map->shards[call->shard].number);
+    }
+
+    if (i == 0) {
+        return ngx_http_urlstore_site_missing(ctx);
+    }
+
+    text = fan->calls[i - 1].text;
 
     if (ngx_http_urlstore_out_init(&ctx->out, ctx->r->pool, text.len + 64)
         != NGX_OK)
@@ -399,42 +422,6 @@ ngx_http_urlstore_site_reply(ngx_http_urlstore_ctx_t *ctx,
     ctx->out.pos = us_put(ctx->out.pos, "}\n");
 
     return ngx_http_urlstore_send(ctx);
-}
-
-
-/* of the fan */
-
-static ngx_int_t
-ngx_http_urlstore_site_done(ngx_http_urlstore_ctx_t *ctx)
-{
-    ngx_uint_t                 i;
-    ngx_http_urlstore_fan_t   *fan;
-    ngx_http_urlstore_call_t  *call;
-
-    fan = ngx_http_get_module_ctx(ctx->r, ngx_http_urlstore_route_module);
-
-    for (i = fan->n; i; i--) {
-        call = &fan->calls[i - 1];
-
-        if (call->status == NGX_HTTP_OK) {
-            return ngx_http_urlstore_site_reply(ctx, fan, i - 1);
-        }
-
-        if (call->status == NGX_HTTP_NOT_FOUND) {
-            continue;
-        }
-
-        if (ngx_http_urlstore_call_problem(call)) {
-            return ngx_http_urlstore_relay_reply(ctx, call);
-        }
-
-        ngx_http_urlstore_call_log(call, 1);
-
-        return ngx_http_urlstore_route_silent(ctx,
-                                      call->map->shards[call->shard].number);
-    }
-
-    return ngx_http_urlstore_site_missing(ctx);
 }
 
 

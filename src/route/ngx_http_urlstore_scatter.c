@@ -127,46 +127,6 @@ ngx_http_urlstore_scatter_paths(ngx_http_urlstore_batch_t *batch,
 }
 
 
-/* of equal items in two parts of a lane, a shard repeats both */
-
-static ngx_int_t
-ngx_http_urlstore_scatter_once(ngx_http_urlstore_batch_t *batch)
-{
-    ngx_int_t                     rc;
-    ngx_uint_t                    i;
-    us_scatter_item_t            *item;
-    ngx_http_urlstore_scatter_t  *sc;
-
-    sc = batch->own;
-
-    for (i = 0; i < sc->s->n; i++) {
-        item = &sc->s->items[i];
-
-        if (item->status != US_ANSWER_NEW && item->status != US_ANSWER_DUE
-            && item->status != US_ANSWER_IN)
-        {
-            continue;
-        }
-
-        rc = ngx_http_urlstore_once(batch, item->id);
-
-        if (rc == NGX_ERROR) {
-            return NGX_ERROR;
-        }
-
-        if (rc == NGX_DECLINED) {
-            item->status = item->status == US_ANSWER_IN ? US_ANSWER_WAS
-                                                        : US_ANSWER_SEEN;
-            item->stored = item->stored ? US_ANSWER_SEEN : US_ANSWER_NONE;
-            item->site = US_WIRE_SITE_KNOWN;
-            item->time = 0;
-        }
-    }
-
-    return NGX_OK;
-}
-
-
 static us_answer_t
 ngx_http_urlstore_scatter_answer(us_scatter_item_t *item)
 {
@@ -440,9 +400,11 @@ static ngx_int_t
 ngx_http_urlstore_scatter_done(ngx_http_urlstore_ctx_t *ctx)
 {
     uint64_t                     *counts;
+    ngx_int_t                     rc;
     ngx_uint_t                    i;
     us_answer_t                   answer;
     us_scatter_t                 *s;
+    us_scatter_item_t            *item;
     ngx_http_urlstore_note_t     *note;
     ngx_http_urlstore_batch_t    *batch;
     ngx_http_urlstore_scatter_t  *sc;
@@ -455,8 +417,30 @@ ngx_http_urlstore_scatter_done(ngx_http_urlstore_ctx_t *ctx)
     if (ctx->key.name && ngx_http_urlstore_repeatable(batch)) {
         ctx->repeats = !sc->rounds->forgets;
 
-        if (ngx_http_urlstore_scatter_once(batch) != NGX_OK) {
-            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        /* of equal items in two parts of a lane, a shard repeats both */
+
+        for (i = 0; i < s->n; i++) {
+            item = &s->items[i];
+
+            if (item->status != US_ANSWER_NEW && item->status != US_ANSWER_DUE
+                && item->status != US_ANSWER_IN)
+            {
+                continue;
+            }
+
+            rc = ngx_http_urlstore_once(batch, item->id);
+
+            if (rc == NGX_ERROR) {
+                return NGX_HTTP_INTERNAL_SERVER_ERROR;
+            }
+
+            if (rc == NGX_DECLINED) {
+                item->status = item->status == US_ANSWER_IN ? US_ANSWER_WAS
+                                                            : US_ANSWER_SEEN;
+                item->stored = item->stored ? US_ANSWER_SEEN : US_ANSWER_NONE;
+                item->site = US_WIRE_SITE_KNOWN;
+                item->time = 0;
+            }
         }
     }
 
