@@ -34,6 +34,7 @@
 #include "us_filter.h"
 #include "../url/us_normalize.h"
 #include "../us_hash.h"
+#include "../us_text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -476,7 +477,7 @@ us_filter_file_fail(char *err, size_t size, const char *fmt, ...)
 static void
 us_filter_file_boot(uint8_t boot[16])
 {
-    int      fd;
+    int      fd, digit;
     char     text[64];
     size_t   n;
     ssize_t  i, len;
@@ -494,12 +495,10 @@ us_filter_file_boot(uint8_t boot[16])
     /* 32 hexadecimal digits with some '-' between them */
 
     for (i = 0, n = 0; i < len && n < 32; i++) {
-        if (text[i] >= '0' && text[i] <= '9') {
-            boot[n / 2] = boot[n / 2] << 4 | (text[i] - '0');
-            n++;
+        digit = us_hex_value(text[i]);
 
-        } else if (text[i] >= 'a' && text[i] <= 'f') {
-            boot[n / 2] = boot[n / 2] << 4 | (text[i] - 'a' + 10);
+        if (digit != -1) {
+            boot[n / 2] = boot[n / 2] << 4 | digit;
             n++;
         }
     }

@@ -122,8 +122,6 @@ ngx_http_urlstore_urls_number(ngx_http_urlstore_ctx_t *ctx, const char *name,
 }
 
 
-/* NGX_DECLINED: the zone keeps claims; else the reply has been sent */
-
 ngx_int_t
 ngx_http_urlstore_claims(ngx_http_urlstore_ctx_t *ctx, const char *what,
     uint64_t *least, uint64_t *most)

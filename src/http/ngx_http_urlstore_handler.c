@@ -428,8 +428,6 @@ ngx_http_urlstore_endpoint(ngx_str_t *name)
 }
 
 
-/* whether the location can have what it is to have; all, or one endpoint */
-
 char *
 ngx_http_urlstore_location(ngx_conf_t *cf, ngx_http_urlstore_loc_conf_t *ulcf)
 {

@@ -129,8 +129,6 @@ ngx_http_urlstore_faulty(ngx_http_urlstore_ctx_t *ctx, ngx_int_t status,
 }
 
 
-/* nginx has no words for some of them */
-
 void
 ngx_http_urlstore_problem_line(ngx_http_request_t *r, ngx_uint_t status)
 {
@@ -144,8 +142,6 @@ ngx_http_urlstore_problem_line(ngx_http_request_t *r, ngx_uint_t status)
     }
 }
 
-
-/* the text for batch and body; the status */
 
 ngx_int_t
 ngx_http_urlstore_fault(ngx_http_urlstore_ctx_t *ctx, ngx_uint_t status,
@@ -267,8 +263,6 @@ ngx_http_urlstore_follow_problem(ngx_http_urlstore_ctx_t *ctx,
                                      ctx->zone->life.conf.follow->name);
 }
 
-
-/* 503 with the reason */
 
 ngx_int_t
 ngx_http_urlstore_unready(ngx_http_urlstore_ctx_t *ctx, const char *extra)

@@ -416,8 +416,6 @@ ngx_http_urlstore_quota_key(ngx_http_urlstore_ctx_t *ctx, ngx_str_t *key)
 }
 
 
-/* charges n URLs that were new */
-
 void
 ngx_http_urlstore_quota_charge(ngx_http_urlstore_ctx_t *ctx, ngx_uint_t n)
 {

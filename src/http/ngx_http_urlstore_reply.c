@@ -35,14 +35,6 @@ ngx_http_urlstore_ctx(ngx_http_request_t *r)
         return NULL;
     }
 
-    /*
-     * set by ngx_pcalloc():
-     *
-     *     ctx->format = US_FORMAT_TEXT;
-     *     ctx->lsn = 0;
-     *     ...
-     */
-
     ctx->r = r;
     ctx->conf = ngx_http_get_module_loc_conf(r, ngx_http_urlstore_module);
     ctx->zone = ctx->conf->zone;
@@ -113,8 +105,6 @@ ngx_http_urlstore_origin_allowed(ngx_http_urlstore_ctx_t *ctx,
 }
 
 
-/* the map that the shard has adopted */
-
 void
 ngx_http_urlstore_tag(ngx_http_urlstore_zone_t *zone, us_map_tag_t *tag)
 {
@@ -164,47 +154,12 @@ ngx_http_urlstore_send(ngx_http_urlstore_ctx_t *ctx)
 }
 
 
-/*
- * Of any reply: whether the page that asked may read it; and what it depends
- * on, in one line, since a cache of nginx before 1.23 knows only the last one.
- */
-
-static void
-ngx_http_urlstore_origin_headers(ngx_http_urlstore_ctx_t *ctx)
-{
-    ngx_str_t   *origin;
-    ngx_uint_t   varies;
-
-    varies = (ctx->conf->origins != NULL);
-
-    if (ctx->cacheable || varies) {
-        ngx_http_urlstore_header_text(ctx, "Vary",
-                                      !varies ? "Accept"
-                                      : ctx->cacheable ? "Accept, Origin"
-                                      : "Origin");
-    }
-
-    if (!varies) {
-        return;
-    }
-
-    origin = ngx_http_urlstore_header_in(ctx->r, "origin");
-
-    if (origin && ngx_http_urlstore_origin_allowed(ctx, origin)) {
-        ngx_http_urlstore_header(ctx, "Access-Control-Allow-Origin", origin);
-        ngx_http_urlstore_header_text(ctx, "Access-Control-Expose-Headers",
-                                      "ETag, Idempotency-Status, Location, "
-                                      "Retry-After");
-    }
-}
-
-
-/* length is -1 if it is not known */
-
 ngx_int_t
 ngx_http_urlstore_reply_header(ngx_http_urlstore_ctx_t *ctx, off_t length)
 {
     ngx_int_t            rc;
+    ngx_str_t           *origin;
+    ngx_uint_t           varies;
     us_map_tag_t         tag;
     ngx_http_request_t  *r;
     u_char               text[US_MAP_TAG_LEN];
@@ -229,7 +184,28 @@ ngx_http_urlstore_reply_header(ngx_http_urlstore_ctx_t *ctx, off_t length)
         ngx_http_urlstore_no_store(ctx);
     }
 
-    ngx_http_urlstore_origin_headers(ctx);
+    /*
+     * What the reply depends on, in one line, since a cache of nginx before
+     * 1.23 knows only the last one; and whether the page that asked may read it
+     */
+
+    varies = (ctx->conf->origins != NULL);
+
+    if (ctx->cacheable || varies) {
+        ngx_http_urlstore_header_text(ctx, "Vary",
+                                      !varies ? "Accept"
+                                      : ctx->cacheable ? "Accept, Origin"
+                                      : "Origin");
+    }
+
+    origin = varies ? ngx_http_urlstore_header_in(r, "origin") : NULL;
+
+    if (origin && ngx_http_urlstore_origin_allowed(ctx, origin)) {
+        ngx_http_urlstore_header(ctx, "Access-Control-Allow-Origin", origin);
+        ngx_http_urlstore_header_text(ctx, "Access-Control-Expose-Headers",
+                                      "ETag, Idempotency-Status, Location, "
+                                      "Retry-After");
+    }
 
     if (ctx->tagged && us_store_map(ctx->zone->store)->number) {
         ngx_http_urlstore_tag(ctx->zone, &tag);
@@ -271,8 +247,6 @@ ngx_http_urlstore_no_store(ngx_http_urlstore_ctx_t *ctx)
     ngx_http_urlstore_header_text(ctx, "Cache-Control", "no-store");
 }
 
-
-/* hands over what is in ctx->out; last: this is the end of the reply */
 
 ngx_int_t
 ngx_http_urlstore_reply_output(ngx_http_urlstore_ctx_t *ctx, ngx_uint_t last)

@@ -20,8 +20,6 @@ typedef uint8_t *(*ngx_http_urlstore_piece_pt)(uint8_t *p,
     const us_figures_t *f, unsigned n);
 
 
-/* whether new URLs are refused for lack of room */
-
 ngx_uint_t
 ngx_http_urlstore_store_full(ngx_http_urlstore_zone_t *zone)
 {

@@ -516,8 +516,6 @@ ngx_http_urlstore_ids_run(ngx_http_urlstore_ctx_t *ctx)
 }
 
 
-/* many ids */
-
 ngx_int_t
 ngx_http_urlstore_ids(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_handler_pt answer)

@@ -121,8 +121,6 @@ ngx_http_urlstore_zone_threads(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone)
 }
 
 
-/* what the workers share beside the URLs; NULL: no memory */
-
 ngx_http_urlstore_sh_t *
 ngx_http_urlstore_zone_share(ngx_http_urlstore_zone_t *zone)
 {
@@ -538,8 +536,6 @@ ngx_http_urlstore_dir_open(ngx_http_urlstore_zone_t *zone)
     return rc == 0 ? NGX_OK : ngx_http_urlstore_dir_refuse(zone, &e);
 }
 
-
-/* what the zone's life shares, in any zone's init callback */
 
 ngx_int_t
 ngx_http_urlstore_zone_life(ngx_http_urlstore_zone_t *zone)

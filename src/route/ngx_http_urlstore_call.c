@@ -38,6 +38,7 @@
 
 
 #include "ngx_http_urlstore_route.h"
+#include "../us_text.h"
 
 
 /* ms: a node that does not report its state for so long does not answer */
@@ -475,8 +476,8 @@ static ngx_int_t
 ngx_http_urlstore_call_chunks(ngx_http_urlstore_call_t *call, u_char *p,
     u_char *last)
 {
+    int                   digit;
     size_t                n;
-    u_char                c;
     ngx_http_upstream_t  *u;
 
     u = call->sr->upstream;
@@ -486,16 +487,15 @@ ngx_http_urlstore_call_chunks(ngx_http_urlstore_call_t *call, u_char *p,
         switch (call->chunk) {
 
         case NGX_HTTP_URLSTORE_CHUNK_SIZE:
-            c = *p | 0x20;
+            digit = us_hex_value(*p);
 
-            if ((*p >= '0' && *p <= '9') || (c >= 'a' && c <= 'f')) {
+            if (digit != -1) {
 
                 if (call->digits == 15) {
                     return NGX_ERROR;
                 }
 
-                call->rest = (call->digits++ ? call->rest * 16 : 0)
-                             + (*p <= '9' ? *p - '0' : c - 'a' + 10);
+                call->rest = (call->digits++ ? call->rest * 16 : 0) + digit;
                 p++;
 
             } else if (call->digits == 0) {
