@@ -68,18 +68,13 @@ typedef struct {
 } us_pg_sql_t;
 
 
-/* a server of the connection string; NULL: libpq's default */
-
-typedef struct {
-    char              *host;
-    char              *hostaddr;
-    char              *port;
-} us_pg_host_t;
-
+/* the servers of the connection string; NULL: libpq's default */
 
 typedef struct {
     PQconninfoOption  *options;
-    us_pg_host_t       hosts[US_PG_HOSTS];
+    char              *host[US_PG_HOSTS];
+    char              *hostaddr[US_PG_HOSTS];
+    char              *port[US_PG_HOSTS];
     unsigned           nhosts;
 } us_pg_conninfo_t;
 
@@ -392,11 +387,9 @@ static const us_pg_sql_t  us_pg_sql[US_PG_STATEMENTS] = {
 static int
 us_pg_is_address(const char *s)
 {
-    struct in_addr   in;
-    struct in6_addr  in6;
+    struct in6_addr  in;              /* or the shorter one */
 
-    return inet_pton(AF_INET, s, &in) == 1
-           || inet_pton(AF_INET6, s, &in6) == 1;
+    return inet_pton(AF_INET, s, &in) == 1 || inet_pton(AF_INET6, s, &in) == 1;
 }
 
 
@@ -407,8 +400,6 @@ us_pg_list(const char *text, char **list)
 {
     int     n;
     size_t  len;
-
-    memset(list, 0, US_PG_HOSTS * sizeof(char *));
 
     if (text == NULL) {
         return 0;
@@ -462,11 +453,10 @@ static int
 us_pg_conninfo(us_pg_conninfo_t *info, const char *text, char *err,
     size_t size)
 {
-    int            i, nhost, naddr, nport, n;
-    char          *why, *from, *to, *end, *host[US_PG_HOSTS];
-    char          *addr[US_PG_HOSTS], *port[US_PG_HOSTS];
-    long           number;
-    us_pg_host_t  *h;
+    int          i, nhost, naddr, nport, n;
+    char        *why, *from, *to, *end;
+    long         number;
+    const char  *host, *addr, *port;
 
     memset(info, 0, sizeof(us_pg_conninfo_t));
     why = NULL;
@@ -496,21 +486,12 @@ us_pg_conninfo(us_pg_conninfo_t *info, const char *text, char *err,
         return -1;
     }
 
-    nhost = us_pg_list(us_pg_option(info, "host"), host);
-    naddr = us_pg_list(us_pg_option(info, "hostaddr"), addr);
-    nport = us_pg_list(us_pg_option(info, "port"), port);
+    nhost = us_pg_list(us_pg_option(info, "host"), info->host);
+    naddr = us_pg_list(us_pg_option(info, "hostaddr"), info->hostaddr);
+    nport = us_pg_list(us_pg_option(info, "port"), info->port);
 
     n = nhost > naddr ? nhost : naddr;
     n = n ? n : 1;
-
-    /* each list has its memory from here on */
-
-    for (i = 0; i < US_PG_HOSTS; i++) {
-        info->hosts[i].host = i < nhost ? host[i] : NULL;
-        info->hosts[i].hostaddr = i < naddr ? addr[i] : NULL;
-        info->hosts[i].port = i < nport ? port[i] : NULL;
-    }
-
     info->nhosts = n;
 
     if (nhost < 0 || naddr < 0 || nport < 0) {
@@ -527,37 +508,40 @@ us_pg_conninfo(us_pg_conninfo_t *info, const char *text, char *err,
         return -1;
     }
 
-    for (i = 1; nport == 1 && i < n; i++) {
-        info->hosts[i].port = port[0] ? strdup(port[0]) : NULL;
+    for (i = 1; nport == 1 && info->port[0] && i < n; i++) {
+        info->port[i] = strdup(info->port[0]);
 
-        if (port[0] && info->hosts[i].port == NULL) {
+        if (info->port[i] == NULL) {
             (void) snprintf(err, size, "no memory for the connection string");
             return -1;
         }
     }
 
-    for (h = info->hosts; h < info->hosts + n; h++) {
+    for (i = 0; i < n; i++) {
+        host = info->host[i];
+        addr = info->hostaddr[i];
+        port = info->port[i];
 
-        if (h->hostaddr && !us_pg_is_address(h->hostaddr)) {
+        if (addr && !us_pg_is_address(addr)) {
             (void) snprintf(err, size, "\"hostaddr\" of the connection string "
-                            "is no address: \"%.64s\"", h->hostaddr);
+                            "is no address: \"%.64s\"", addr);
             return -1;
         }
 
-        if (h->host && h->hostaddr == NULL && h->host[0] != '/'
-            && h->host[0] != '@' && !us_pg_is_address(h->host))
+        if (host && addr == NULL && host[0] != '/' && host[0] != '@'
+            && !us_pg_is_address(host))
         {
             (void) snprintf(err, size, "\"host\" of the connection string is a "
                             "name: \"%.64s\"; it needs \"hostaddr\" as well, "
-                            "because looking it up would block", h->host);
+                            "because looking it up would block", host);
             return -1;
         }
 
-        number = h->port ? strtol(h->port, &end, 10) : 1;
+        number = port ? strtol(port, &end, 10) : 1;
 
-        if ((h->port && *end) || number < 1 || number > 65535) {
+        if ((port && *end) || number < 1 || number > 65535) {
             (void) snprintf(err, size, "\"port\" of the connection string is "
-                            "\"%.64s\": 1 to 65535 is allowed", h->port);
+                            "\"%.64s\": 1 to 65535 is allowed", port);
             return -1;
         }
     }
@@ -579,15 +563,12 @@ us_pg_conninfo_free(us_pg_conninfo_t *info)
     }
 
     PQconninfoFree(info->options);
-    info->options = NULL;
 
     for (i = 0; i < US_PG_HOSTS; i++) {
-        free(info->hosts[i].host);
-        free(info->hosts[i].hostaddr);
-        free(info->hosts[i].port);
+        free(info->host[i]);
+        free(info->hostaddr[i]);
+        free(info->port[i]);
     }
-
-    memset(info->hosts, 0, sizeof(info->hosts));
 }
 
 
@@ -691,7 +672,7 @@ us_pg_error(us_pg_t *pg, const char *fmt, ...)
 }
 
 
-static void
+static int
 us_pg_lost(us_pg_t *pg)
 {
     const char  *text;
@@ -700,6 +681,8 @@ us_pg_lost(us_pg_t *pg)
     us_pg_error(pg, "the connection was lost: %s",
                 text[0] ? text : "no reason given");
     us_pg_drop(pg);
+
+    return -1;
 }
 
 
@@ -833,27 +816,17 @@ static int
 us_pg_send(us_pg_t *pg, us_pg_statement_t statement, us_pg_args_t *args,
     int binary)
 {
-    if (!PQsendQueryPrepared(pg->conn, us_pg_sql[statement].name, args->n,
-                             args->values, args->lengths, args->formats,
-                             binary))
-    {
-        us_pg_lost(pg);
-        return -1;
-    }
-
-    return 0;
+    return PQsendQueryPrepared(pg->conn, us_pg_sql[statement].name, args->n,
+                               args->values, args->lengths, args->formats,
+                               binary)
+           ? 0 : us_pg_lost(pg);
 }
 
 
 static int
 us_pg_sync(us_pg_t *pg)
 {
-    if (!PQpipelineSync(pg->conn)) {
-        us_pg_lost(pg);
-        return -1;
-    }
-
-    return 0;
+    return PQpipelineSync(pg->conn) ? 0 : us_pg_lost(pg);
 }
 
 
@@ -869,8 +842,7 @@ us_pg_ready(us_pg_t *pg)
         left = PQflush(pg->conn);
 
         if (left == -1) {
-            us_pg_lost(pg);
-            return -1;
+            return us_pg_lost(pg);
         }
 
         if (!PQisBusy(pg->conn)) {
@@ -890,8 +862,7 @@ us_pg_ready(us_pg_t *pg)
         }
 
         if (!PQconsumeInput(pg->conn)) {
-            us_pg_lost(pg);
-            return -1;
+            return us_pg_lost(pg);
         }
     }
 }
@@ -920,8 +891,7 @@ us_pg_results(us_pg_t *pg, unsigned syncs, us_pg_result_pt take, void *data)
         none = res ? 0 : none + 1;
 
         if (none > 2) {
-            us_pg_lost(pg);
-            return -1;
+            return us_pg_lost(pg);
         }
 
         switch (res ? PQresultStatus(res) : PGRES_EMPTY_QUERY) {
@@ -951,7 +921,7 @@ us_pg_results(us_pg_t *pg, unsigned syncs, us_pg_result_pt take, void *data)
 
         if (pg->ended || PQstatus(pg->conn) != CONNECTION_OK) {
             if (pg->state[0] == '\0') {
-                us_pg_lost(pg);
+                (void) us_pg_lost(pg);
             }
 
             us_pg_drop(pg);
@@ -1206,26 +1176,32 @@ us_pg_reach(us_pg_t *pg)
 {
     int                        ready;
     short                      events;
-    unsigned                   n;
-    const char                *keys[64], *values[64];
-    const us_pg_host_t        *host;
+    unsigned                   n, i;
     const PQconninfoOption    *o;
     PostgresPollingStatusType  status;
-
-    n = 0;
-    host = &pg->info.hosts[pg->host];
 
     /*
      * What was sent and not acknowledged, or an idle connection that does not
      * answer, ends it.  A commit that waits for a standby is neither.
      */
 
-    keys[n] = "keepalives_idle";
-    values[n++] = "1";
-    keys[n] = "keepalives_interval";
-    values[n++] = "1";
-    keys[n] = "tcp_user_timeout";
-    values[n++] = US_PG_GONE;
+    const char  *keys[64] = { "keepalives_idle", "keepalives_interval",
+                              "tcp_user_timeout" };
+    const char  *values[64] = { "1", "1", US_PG_GONE };
+
+    /* the last of a keyword counts; an empty value is a default */
+
+    const char  *last[][2] = {
+        { "host", pg->info.host[pg->host] },
+        { "hostaddr", pg->info.hostaddr[pg->host] },
+        { "port", pg->info.port[pg->host] },
+        { "gssencmode", "disable" },
+        { "target_session_attrs", "read-write" },
+        { "client_encoding", "UTF8" },
+        { "fallback_application_name", "urlstore" }
+    };
+
+    n = 3;
 
     for (o = pg->info.options; o->keyword && n < 56; o++) {
         if (o->val && strcmp(o->keyword, "host") != 0
@@ -1237,24 +1213,10 @@ us_pg_reach(us_pg_t *pg)
         }
     }
 
-    /* the last of a keyword counts; an empty value is a default */
-
-    keys[n] = "host";
-    values[n++] = host->host;
-    keys[n] = "hostaddr";
-    values[n++] = host->hostaddr;
-    keys[n] = "port";
-    values[n++] = host->port;
-    keys[n] = "gssencmode";
-    values[n++] = "disable";
-    keys[n] = "target_session_attrs";
-    values[n++] = "read-write";
-    keys[n] = "client_encoding";
-    values[n++] = "UTF8";
-    keys[n] = "fallback_application_name";
-    values[n++] = "urlstore";
-    keys[n] = NULL;
-    values[n] = NULL;
+    for (i = 0; i < sizeof(last) / sizeof(last[0]); i++) {
+        keys[n] = last[i][0];
+        values[n++] = last[i][1];
+    }
 
     pg->ended = 0;
     pg->conn = PQconnectStartParams(keys, values, 0);
