@@ -719,25 +719,6 @@ us_map_twice(us_str_t *s, size_t n)
 }
 
 
-static int
-us_map_index(const us_map_t *map, unsigned slot, uint16_t *owner, char *err,
-    size_t errlen)
-{
-    int  i;
-
-    i = us_map_shard(map, *owner);
-
-    if (i == -1) {
-        return us_map_refuse(err, errlen, "slot %u has shard %u, which "
-                             "\"shards\" lacks", slot, (unsigned) *owner);
-    }
-
-    *owner = (uint16_t) i;
-
-    return 0;
-}
-
-
 /*
  * What only the whole map shows: no shard, store or node is there twice, and
  * each slot has owners that are there.  Sorts map->shards, and makes indexes of
@@ -747,7 +728,8 @@ us_map_index(const us_map_t *map, unsigned slot, uint16_t *owner, char *err,
 static int
 us_map_check(us_map_t *map, char *err, size_t errlen)
 {
-    int              rc;
+    int              rc, index;
+    uint16_t        *number;
     unsigned         slot, n;
     uint32_t         i;
     us_str_t        *names;
@@ -807,10 +789,17 @@ us_map_check(us_map_t *map, char *err, size_t errlen)
             return us_map_refuse(err, errlen, "slot %u has no owner", slot);
         }
 
-        rc = us_map_index(map, slot, &o->owner, err, errlen);
+        for (n = 0; n <= o->nformer; n++) {
+            number = n ? &o->former[n - 1] : &o->owner;
+            index = us_map_shard(map, *number);
 
-        for (n = 0; n < o->nformer && rc == 0; n++) {
-            rc = us_map_index(map, slot, &o->former[n], err, errlen);
+            if (index == -1) {
+                return us_map_refuse(err, errlen, "slot %u has shard %u, which "
+                                     "\"shards\" lacks", slot,
+                                     (unsigned) *number);
+            }
+
+            *number = (uint16_t) index;
         }
     }
 
@@ -966,12 +955,8 @@ us_map_has_owner(const us_map_t *map, unsigned slot, uint32_t number)
 
     o = &map->slots[slot];
 
-    if (map->shards[o->owner].number == number) {
-        return 1;
-    }
-
-    for (n = 0; n < o->nformer; n++) {
-        if (map->shards[o->former[n]].number == number) {
+    for (n = 0; n <= o->nformer; n++) {
+        if (map->shards[n ? o->former[n - 1] : o->owner].number == number) {
             return 1;
         }
     }
@@ -1397,61 +1382,44 @@ us_map_first(const uint8_t cluster[16], us_str_t norm, us_key_t key,
 
 
 /*
- * Of the slots that may move, and after which their owner has no less than
- * `to`, the last one with the fewest former owners; -1: there is none.
+ * One slot, if the part of `to` has room for it; 0, or -1: none may move.  Of
+ * the slots that may, and after which their owner has no less than `to`: one of
+ * the first owner that has most, the last one with the fewest former owners.
  */
-
-static int
-us_draft_choose(const us_draft_t *d, uint32_t owner, uint16_t to,
-    uint64_t part)
-{
-    int                 slot, chosen;
-    unsigned            least;
-    const us_owners_t  *o;
-
-    for (slot = US_SLOTS - 1, chosen = -1, least = US_MAP_FORMER;
-         slot >= 0;
-         slot--)
-    {
-        o = &d->map.slots[slot];
-
-        if (o->owner == owner && o->nformer < least
-            && 2 * d->load[to] + d->weight[slot] <= 2 * part
-            && d->load[owner] >= d->load[to] + 2 * d->weight[slot])
-        {
-            least = o->nformer;
-            chosen = slot;
-        }
-    }
-
-    return chosen;
-}
-
-
-/* one slot, if the part of `to` has room for it; 0, or -1: none may move */
 
 static int
 us_draft_give(us_draft_t *d, uint16_t to, uint64_t part)
 {
     int           slot, chosen;
-    uint32_t      i;
-    uint64_t      most;
+    unsigned      least;
+    uint64_t      load, most;
     us_owners_t  *o;
 
     if (d->load[to] >= part) {
         return -1;
     }
 
-    for (i = 0, most = 0, chosen = -1; i < d->map.nshards; i++) {
+    chosen = -1;
+    most = 0;
+    least = 0;
 
-        if (i == to || d->load[i] <= most) {
+    for (slot = US_SLOTS - 1; slot >= 0; slot--) {
+        o = &d->map.slots[slot];
+        load = d->load[o->owner];
+
+        if (o->owner == to || load == 0 || load < most
+            || o->nformer == US_MAP_FORMER
+            || 2 * d->load[to] + d->weight[slot] > 2 * part
+            || load < d->load[to] + 2 * d->weight[slot])
+        {
             continue;
         }
 
-        slot = us_draft_choose(d, i, to, part);
-
-        if (slot != -1) {
-            most = d->load[i];
+        if (load > most || o->owner < d->map.slots[chosen].owner
+            || (o->owner == d->map.slots[chosen].owner && o->nformer < least))
+        {
+            most = load;
+            least = o->nformer;
             chosen = slot;
         }
     }

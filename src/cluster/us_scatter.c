@@ -306,6 +306,8 @@ us_scatter_targets(const us_scatter_t *s, const us_scatter_item_t *item,
     unsigned            i, n, shard;
     const us_owners_t  *owners;
 
+    owners = &s->map->slots[item->slot];
+
     switch (item->stage) {
 
     case US_STAGE_DIRECT:
@@ -319,12 +321,10 @@ us_scatter_targets(const us_scatter_t *s, const us_scatter_item_t *item,
         return 1;
 
     case US_STAGE_ASK:
-        owners = &s->map->slots[item->slot];
         lanes[0] = owners->owner * US_SCATTER_KINDS + 1;
         return 1;
 
     case US_STAGE_FORMER:
-        owners = &s->map->slots[item->slot];
 
         for (i = 0; i < owners->nformer; i++) {
             lanes[i] = owners->former[i] * US_SCATTER_KINDS + 1;
@@ -333,7 +333,6 @@ us_scatter_targets(const us_scatter_t *s, const us_scatter_item_t *item,
         return i;
 
     case US_STAGE_OWNERS:
-        owners = &s->map->slots[item->slot];
 
         for (i = 0, n = 0; i <= owners->nformer; i++) {
             shard = i ? owners->former[i - 1] : owners->owner;
@@ -389,16 +388,11 @@ us_scatter_lanes(us_scatter_t *s)
         }
     }
 
-    if (total == 0) {
-        free(count);
-        return 0;
-    }
-
-    s->order = malloc(total * sizeof(uint32_t));
+    s->order = total ? malloc(total * sizeof(uint32_t)) : NULL;
 
     if (s->order == NULL) {
         free(count);
-        return -1;
+        return total ? -1 : 0;
     }
 
     /* count becomes the index of a lane that is not empty */
