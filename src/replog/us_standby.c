@@ -264,32 +264,6 @@ us_standby_look(us_standby_t *sb)
 }
 
 
-/* all parts are applied */
-
-static us_standby_rc_t
-us_standby_based(us_standby_t *sb)
-{
-    us_standby_rc_t  got;
-
-    got = us_standby_in_force(sb);
-
-    if (got != US_STANDBY_OK) {
-        return got;
-    }
-
-    sb->parts = 0;
-
-    if (sb->env.base(sb->env.data, NULL, 0) == -1) {
-        return US_STANDBY_STOP;
-    }
-
-    sb->at = sb->base;
-    sb->begun = 1;
-
-    return US_STANDBY_OK;
-}
-
-
 static int
 us_standby_part(void *data, const us_replog_row_t *row, const uint8_t *p,
     size_t len)
@@ -375,7 +349,28 @@ us_standby_begin(us_standby_t *sb)
         }
     }
 
-    return sb->part.last ? us_standby_based(sb) : US_STANDBY_MORE;
+    if (!sb->part.last) {
+        return US_STANDBY_MORE;
+    }
+
+    /* all parts are applied */
+
+    got = us_standby_in_force(sb);
+
+    if (got != US_STANDBY_OK) {
+        return got;
+    }
+
+    sb->parts = 0;
+
+    if (sb->env.base(sb->env.data, NULL, 0) == -1) {
+        return US_STANDBY_STOP;
+    }
+
+    sb->at = sb->base;
+    sb->begun = 1;
+
+    return US_STANDBY_OK;
 }
 
 
