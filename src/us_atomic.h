@@ -10,7 +10,8 @@
  *
  * On x86-64 all three are plain moves: they restrict the compiler only.  There
  * is no read-modify-write, because one writer at a time holds a lock.
- * us_count() is the exception: nothing depends on its counters.
+ * us_count() is the exception: nothing depends on its counters.  So is
+ * us_raise(), for words of the life of a store.
  *
  * What cannot be an acquire, a load of 16 bytes, is followed by us_fence().
  * ThreadSanitizer does not see fences: it does not see those loads either.
@@ -91,6 +92,25 @@ static inline void
 us_count(uint64_t *p, uint64_t n)
 {
     (void) __atomic_fetch_add(p, n, __ATOMIC_RELAXED);
+}
+
+
+/* a word that only grows, by several processes; sequentially consistent */
+
+static inline void
+us_raise(uint64_t *word, uint64_t value)
+{
+    uint64_t  old;
+
+    old = __atomic_load_n(word, __ATOMIC_SEQ_CST);
+
+    while (old < value
+           && !__atomic_compare_exchange_n(word, &old, value, 0,
+                                           __ATOMIC_SEQ_CST,
+                                           __ATOMIC_SEQ_CST))
+    {
+        /* void */
+    }
 }
 
 

@@ -336,7 +336,7 @@ us_backup_check(us_backup_t *b)
     us_manifest_boot(boot);
     backup = (b->manifest.state == US_STATE_BACKUP);
 
-    rc = us_recovery_open(&b->r, b->to, &us_data_ops, us_data_ignore, NULL,
+    rc = us_recovery_open(&b->r, b->to, &us_data_ops, us_recovery_ignore, NULL,
                           boot);
 
     if (rc == US_RECOVERY_OK) {

@@ -234,7 +234,7 @@ us_verify_run(int argc, char **argv)
 
     if (own.fast) {
         d.rc = us_recovery_open(&d.recovery, d.dirfd, &us_data_ops,
-                                us_data_ignore, NULL, d.boot);
+                                us_recovery_ignore, NULL, d.boot);
 
         if (d.rc == US_RECOVERY_OK) {
             d.rc = us_recovery_run(&d.recovery, 0);

@@ -19,48 +19,62 @@
 #include <unistd.h>
 
 
-/* a stream of its own, so that dirfd's position does not matter */
+/* a walk through the entries; all is zero at first */
 
-static DIR *
-us_dir_open(int dirfd)
-{
-    int   fd;
-    DIR  *d;
-
-    fd = openat(dirfd, ".", O_RDONLY|O_DIRECTORY|O_CLOEXEC);
-
-    if (fd == -1) {
-        return NULL;
-    }
-
-    d = fdopendir(fd);
-
-    if (d == NULL) {
-        (void) close(fd);
-    }
-
-    return d;
-}
+typedef struct {
+    DIR            *stream;
+    struct dirent  *entry;
+    int             rc;               /* not 0: it ends */
+} us_dir_walk_t;
 
 
 /*
- * The next entry; NULL: there is none, or *rc is -1.  An entry that is not read
- * would be taken for a file that does not exist.
+ * The next entry: 1; 0: there is none, or walk->rc is not 0.  That is -1, with
+ * e, if the directory could not be read: an entry that is not read would be
+ * taken for a file that does not exist.
  */
 
-static struct dirent *
-us_dir_next(DIR *d, int *rc, us_disk_error_t *e)
+static int
+us_dir_next(us_dir_walk_t *walk, int dirfd, us_disk_error_t *e)
 {
-    struct dirent  *de;
+    int  fd;
 
-    errno = 0;
-    de = readdir(d);
+    if (walk->stream == NULL) {
 
-    if (de == NULL && errno) {
-        *rc = us_disk_fail(e, errno, "the directory could not be read");
+        /* a stream of its own, so that dirfd's position does not matter */
+
+        fd = openat(dirfd, ".", O_RDONLY|O_DIRECTORY|O_CLOEXEC);
+        walk->stream = fd == -1 ? NULL : fdopendir(fd);
+
+        if (walk->stream == NULL) {
+            walk->rc = us_disk_fail(e, errno, "the directory could not be "
+                                    "read");
+
+            if (fd != -1) {
+                (void) close(fd);
+            }
+
+            return 0;
+        }
     }
 
-    return de;
+    if (walk->rc == 0) {
+        errno = 0;
+        walk->entry = readdir(walk->stream);
+
+        if (walk->entry) {
+            return 1;
+        }
+
+        if (errno) {
+            walk->rc = us_disk_fail(e, errno, "the directory could not be "
+                                    "read");
+        }
+    }
+
+    (void) closedir(walk->stream);
+
+    return 0;
 }
 
 
@@ -100,37 +114,25 @@ us_dir_compare(const void *one, const void *two)
 int
 us_dir_read(int dirfd, us_dir_t *dir, us_disk_error_t *e)
 {
-    DIR            *d;
-    int             rc;
-    uint64_t        lsn;
-    struct dirent  *de;
+    uint64_t       lsn;
+    const char    *name;
+    us_dir_walk_t  walk = { 0 };
 
     memset(dir, 0, sizeof(us_dir_t));
 
-    d = us_dir_open(dirfd);
+    while (us_dir_next(&walk, dirfd, e)) {
+        name = walk.entry->d_name;
 
-    if (d == NULL) {
-        return us_disk_fail(e, errno, "the directory could not be read");
-    }
+        if (us_segment_parse_name(name, US_SEGMENT_JOURNAL, &lsn) == 0) {
+            walk.rc = us_dir_push(&dir->segments, &dir->nsegments, lsn, e);
 
-    rc = 0;
-
-    while (rc == 0 && (de = us_dir_next(d, &rc, e)) != NULL) {
-
-        if (us_segment_parse_name(de->d_name, US_SEGMENT_JOURNAL, &lsn) == 0)
+        } else if (us_segment_parse_name(name, US_SEGMENT_SNAPSHOT, &lsn) == 0)
         {
-            rc = us_dir_push(&dir->segments, &dir->nsegments, lsn, e);
-
-        } else if (us_segment_parse_name(de->d_name, US_SEGMENT_SNAPSHOT,
-                                         &lsn) == 0)
-        {
-            rc = us_dir_push(&dir->snapshots, &dir->nsnapshots, lsn, e);
+            walk.rc = us_dir_push(&dir->snapshots, &dir->nsnapshots, lsn, e);
         }
     }
 
-    (void) closedir(d);
-
-    if (rc == -1) {
+    if (walk.rc == -1) {
         us_dir_free(dir);
         return -1;
     }
@@ -219,37 +221,27 @@ us_dir_ours(const char *name)
 int
 us_dir_foreign(int dirfd, char *name, us_disk_error_t *e)
 {
-    DIR            *d;
-    int             rc;
-    struct stat     st;
-    struct dirent  *de;
+    const char    *found;
+    struct stat    st;
+    us_dir_walk_t  walk = { 0 };
 
-    d = us_dir_open(dirfd);
-
-    if (d == NULL) {
-        return us_disk_fail(e, errno, "the directory could not be read");
-    }
-
-    rc = 0;
-
-    while (rc == 0 && (de = us_dir_next(d, &rc, e)) != NULL) {
+    while (us_dir_next(&walk, dirfd, e)) {
+        found = walk.entry->d_name;
 
         /* a file system's own directory, and what is gone, are nobody's */
 
-        if (strcmp(de->d_name, ".") != 0 && strcmp(de->d_name, "..") != 0
-            && strcmp(de->d_name, "lost+found") != 0
-            && strncmp(de->d_name, "lost-", 5) != 0
-            && fstatat(dirfd, de->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0
-            && !(S_ISREG(st.st_mode) && us_dir_ours(de->d_name)))
+        if (strcmp(found, ".") != 0 && strcmp(found, "..") != 0
+            && strcmp(found, "lost+found") != 0
+            && strncmp(found, "lost-", 5) != 0
+            && fstatat(dirfd, found, &st, AT_SYMLINK_NOFOLLOW) == 0
+            && !(S_ISREG(st.st_mode) && us_dir_ours(found)))
         {
-            (void) snprintf(name, US_DIR_NAME, "%s", de->d_name);
-            rc = 1;
+            (void) snprintf(name, US_DIR_NAME, "%s", found);
+            walk.rc = 1;
         }
     }
 
-    (void) closedir(d);
-
-    return rc;
+    return walk.rc;
 }
 
 
@@ -315,44 +307,36 @@ us_dir_usable(int dirfd, uid_t uid, gid_t gid, us_disk_error_t *e)
 int
 us_dir_give(int dirfd, int made, uid_t uid, us_disk_error_t *e)
 {
-    DIR            *d;
-    int             rc, fd;
-    struct dirent  *de;
+    int            fd;
+    const char    *name;
+    us_dir_walk_t  walk = { 0 };
 
     if ((made || us_dir_data(dirfd)) && fchown(dirfd, uid, -1) == -1) {
         return us_disk_fail(e, errno, "it could not be given to user %u",
                             (unsigned) uid);
     }
 
-    d = us_dir_open(dirfd);
+    while (us_dir_next(&walk, dirfd, e)) {
+        name = walk.entry->d_name;
 
-    if (d == NULL) {
-        return us_disk_fail(e, errno, "the directory could not be read");
-    }
-
-    rc = 0;
-
-    while (rc == 0 && (de = us_dir_next(d, &rc, e)) != NULL) {
-
-        if (!us_dir_ours(de->d_name)) {
+        if (!us_dir_ours(name)) {
             continue;
         }
 
         /* not the name is given away, but the file that was looked at */
 
-        fd = openat(dirfd, de->d_name,
-                    O_RDONLY|O_NOFOLLOW|O_NONBLOCK|O_CLOEXEC);
+        fd = openat(dirfd, name, O_RDONLY|O_NOFOLLOW|O_NONBLOCK|O_CLOEXEC);
 
         if (fd == -1 && errno != ENOENT) {
-            rc = us_disk_fail(e, errno, "\"%s\" could not be opened",
-                              de->d_name);
+            walk.rc = us_disk_fail(e, errno, "\"%s\" could not be opened",
+                                   name);
         }
 
         if (fd != -1 && us_disk_give(fd, uid, -1) == -1) {
-            rc = us_disk_fail(e, errno, "\"%s\" belongs to another user and "
-                              "could not be given to user %u; it must be a "
-                              "regular file without another name",
-                              de->d_name, (unsigned) uid);
+            walk.rc = us_disk_fail(e, errno, "\"%s\" belongs to another user "
+                                   "and could not be given to user %u; it must "
+                                   "be a regular file without another name",
+                                   name, (unsigned) uid);
         }
 
         if (fd != -1) {
@@ -360,49 +344,38 @@ us_dir_give(int dirfd, int made, uid_t uid, us_disk_error_t *e)
         }
     }
 
-    (void) closedir(d);
-
-    return rc;
+    return walk.rc;
 }
 
 
 uint64_t
 us_dir_bytes(int dirfd)
 {
-    DIR            *d;
-    uint64_t        sum;
-    struct stat     st;
-    struct dirent  *de;
-
-    d = us_dir_open(dirfd);
-
-    if (d == NULL) {
-        return 0;
-    }
+    uint64_t       sum;
+    struct stat    st;
+    us_dir_walk_t  walk = { 0 };
 
     sum = 0;
 
-    while ((de = readdir(d)) != NULL) {
-        if (fstatat(dirfd, de->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0
+    while (us_dir_next(&walk, dirfd, NULL)) {
+        if (fstatat(dirfd, walk.entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0
             && S_ISREG(st.st_mode))
         {
             sum += st.st_size;
         }
     }
 
-    (void) closedir(d);
-
     return sum;
 }
 
 
 uint64_t
-us_dir_snapshot_bytes(int dirfd, uint64_t lsn)
+us_dir_file_bytes(int dirfd, us_segment_kind_t kind, uint64_t lsn)
 {
     char         name[US_DISK_NAME];
     struct stat  st;
 
-    us_segment_name(name, US_SEGMENT_SNAPSHOT, lsn);
+    us_segment_name(name, kind, lsn);
 
     return fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 ? st.st_size
                                                                : 0;
@@ -433,35 +406,29 @@ us_dir_move(int dirfd, const char *name, int to, us_disk_error_t *e)
 static int
 us_dir_move_all(int dirfd, int to, us_disk_error_t *e)
 {
-    DIR            *d;
-    int             rc;
-    struct dirent  *de;
+    const char    *name;
+    us_dir_walk_t  walk = { 0 };
 
-    d = us_dir_open(dirfd);
+    while (us_dir_next(&walk, dirfd, e)) {
+        name = walk.entry->d_name;
 
-    if (d == NULL) {
-        return us_disk_fail(e, errno, "the directory could not be read");
-    }
-
-    rc = 0;
-
-    while (rc == 0 && (de = us_dir_next(d, &rc, e)) != NULL) {
-
-        if (us_dir_ours(de->d_name) && strcmp(de->d_name, US_DIR_LOCK) != 0
-            && strcmp(de->d_name, US_DIR_AUDIT) != 0
-            && strcmp(de->d_name, US_MANIFEST_NAME) != 0)
+        if (us_dir_ours(name) && strcmp(name, US_DIR_LOCK) != 0
+            && strcmp(name, US_DIR_AUDIT) != 0
+            && strcmp(name, US_MANIFEST_NAME) != 0)
         {
-            rc = us_dir_move(dirfd, de->d_name, to, e);
+            walk.rc = us_dir_move(dirfd, name, to, e);
         }
     }
 
-    (void) closedir(d);
-
-    if (rc == 0 && fsync(to == -1 ? dirfd : to) == -1) {
-        rc = us_disk_fail(e, errno, "fsync of the directory failed");
+    if (walk.rc != 0) {
+        return -1;
     }
 
-    return rc == 0 ? us_dir_move(dirfd, US_MANIFEST_NAME, to, e) : rc;
+    if (fsync(to == -1 ? dirfd : to) == -1) {
+        return us_disk_fail(e, errno, "fsync of the directory failed");
+    }
+
+    return us_dir_move(dirfd, US_MANIFEST_NAME, to, e);
 }
 
 
@@ -557,35 +524,23 @@ us_dir_id(int lockfd)
 }
 
 
-int
+void
 us_dir_clean(int dirfd)
 {
-    DIR            *d;
-    int             n;
-    size_t          len;
-    struct dirent  *de;
+    size_t         len;
+    const char    *name;
+    us_dir_walk_t  walk = { 0 };
 
-    d = us_dir_open(dirfd);
+    while (us_dir_next(&walk, dirfd, NULL)) {
+        name = walk.entry->d_name;
+        len = strlen(name);
 
-    if (d == NULL) {
-        return 0;
-    }
-
-    n = 0;
-
-    while ((de = readdir(d)) != NULL) {
-        len = strlen(de->d_name);
-
-        if (len > 4 && strcmp(de->d_name + len - 4, ".tmp") == 0
-            && (strncmp(de->d_name, "journal.", 8) == 0
-                || strncmp(de->d_name, "snapshot.", 9) == 0
-                || strncmp(de->d_name, "manifest.", 9) == 0))
+        if (len > 4 && strcmp(name + len - 4, ".tmp") == 0
+            && (strncmp(name, "journal.", 8) == 0
+                || strncmp(name, "snapshot.", 9) == 0
+                || strncmp(name, "manifest.", 9) == 0))
         {
-            n += (unlinkat(dirfd, de->d_name, 0) == 0);
+            (void) unlinkat(dirfd, name, 0);
         }
     }
-
-    (void) closedir(d);
-
-    return n;
 }

@@ -64,9 +64,9 @@ int us_dir_usable(int dirfd, uid_t uid, gid_t gid, us_disk_error_t *e);
  */
 int us_dir_give(int dirfd, int made, uid_t uid, us_disk_error_t *e);
 
-/* bytes of the directory's regular files; of one snapshot, 0: there is none */
+/* bytes of the directory's regular files; of one of them, 0: it is not there */
 uint64_t us_dir_bytes(int dirfd);
-uint64_t us_dir_snapshot_bytes(int dirfd, uint64_t lsn);
+uint64_t us_dir_file_bytes(int dirfd, us_segment_kind_t kind, uint64_t lsn);
 
 /*
  * Removes all files of a directory whose file "lock" the caller has locked, but
@@ -90,8 +90,8 @@ int us_dir_moving(int dirfd);
  */
 uint64_t us_dir_id(int lockfd);
 
-/* removes temporary files; the owner only.  Returns their number */
-int us_dir_clean(int dirfd);
+/* removes temporary files; the owner only */
+void us_dir_clean(int dirfd);
 
 
 #endif /* _US_DIR_H_INCLUDED_ */

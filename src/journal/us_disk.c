@@ -14,9 +14,7 @@
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/file.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -87,8 +85,9 @@ us_disk_pwrite(int fd, const void *p, size_t len, uint64_t offset)
 }
 
 
-static ssize_t
-us_disk_read(int fd, void *p, size_t len, uint64_t offset, size_t block)
+ssize_t
+us_disk_pread_blocks(int fd, void *p, size_t len, uint64_t offset,
+    size_t block)
 {
     size_t   done;
     ssize_t  n;
@@ -127,14 +126,7 @@ us_disk_read(int fd, void *p, size_t len, uint64_t offset, size_t block)
 ssize_t
 us_disk_pread(int fd, void *p, size_t len, uint64_t offset)
 {
-    return us_disk_read(fd, p, len, offset, 1);
-}
-
-
-ssize_t
-us_disk_pread_blocks(int fd, void *p, size_t len, uint64_t offset)
-{
-    return us_disk_read(fd, p, len, offset, US_DISK_BLOCK);
+    return us_disk_pread_blocks(fd, p, len, offset, 1);
 }
 
 
@@ -246,69 +238,19 @@ us_disk_sync(int fd)
 }
 
 
-int
+void
 us_disk_uncached(int fd)
 {
-    int             flags, cached;
-    void           *p;
-    size_t          i, pages, page;
-    struct stat     st;
-    unsigned char  *resident;
+    int  flags;
 
     flags = fcntl(fd, F_GETFL);
 
-    if (flags != -1 && fcntl(fd, F_SETFL, flags|O_DIRECT) == 0) {
-        return 1;
+    if (flags == -1 || fcntl(fd, F_SETFL, flags|O_DIRECT) == -1) {
+
+        /* clean pages leave the cache; of a sealed file all are */
+
+        (void) posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
     }
-
-    /* clean pages leave the cache; of a sealed file all are */
-
-    (void) posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
-
-    /* does the cache hold any page of the file? */
-
-    if (fstat(fd, &st) == -1) {
-        return 0;
-    }
-
-    if (st.st_size == 0) {
-        return 1;
-    }
-
-    page = (size_t) sysconf(_SC_PAGESIZE);
-    pages = ((size_t) st.st_size + page - 1) / page;
-
-    p = mmap(NULL, (size_t) st.st_size, PROT_READ, MAP_SHARED, fd, 0);
-
-    if (p == MAP_FAILED) {
-        return 0;
-    }
-
-    cached = 1;
-    resident = malloc(pages);
-
-    if (resident && mincore(p, (size_t) st.st_size, resident) == 0) {
-
-        for (i = 0; i < pages && !(resident[i] & 1); i++) {
-            /* void */
-        }
-
-        cached = (i < pages);
-    }
-
-    free(resident);
-    (void) munmap(p, (size_t) st.st_size);
-
-    return !cached;
-}
-
-
-const char *
-us_disk_temporary(char *buf, const char *name)
-{
-    snprintf(buf, US_DISK_NAME, "%s.tmp", name);
-
-    return buf;
 }
 
 
@@ -374,11 +316,10 @@ int
 us_disk_replace(int dirfd, const char *name, const void *p, size_t len,
     us_disk_error_t *e)
 {
-    int          fd;
-    char         buf[US_DISK_NAME];
-    const char  *tmp;
+    int   fd;
+    char  tmp[US_DISK_NAME];
 
-    tmp = us_disk_temporary(buf, name);
+    snprintf(tmp, sizeof(tmp), "%s.tmp", name);
 
     fd = us_disk_create(dirfd, tmp, O_WRONLY|O_TRUNC);
 
@@ -396,34 +337,28 @@ us_disk_replace_by(int dirfd, const char *tmp, int fd, const char *name,
         return us_disk_fail(e, errno, "\"%s\" could not be made", tmp);
     }
 
-    if (us_disk_pwrite(fd, p, len, 0) == -1) {
-        us_disk_fail(e, errno, "write to \"%s\" failed", tmp);
-        goto failed;
-    }
+    rc = us_disk_pwrite(fd, p, len, 0);
 
-    if (fsync(fd) == -1) {
-        us_disk_fail(e, errno, "fsync of \"%s\" failed", tmp);
-        goto failed;
+    if (rc == -1) {
+        us_disk_fail(e, errno, "write to \"%s\" failed", tmp);
+
+    } else if (fsync(fd) == -1) {
+        rc = us_disk_fail(e, errno, "fsync of \"%s\" failed", tmp);
     }
 
     (void) close(fd);
 
-    us_fault(US_FAULT_REPLACE);
+    if (rc == 0) {
+        us_fault(US_FAULT_REPLACE);
 
-    rc = us_disk_rename(dirfd, tmp, name, e);
+        rc = us_disk_rename(dirfd, tmp, name, e);
+    }
 
     if (rc == -1) {
         (void) unlinkat(dirfd, tmp, 0);
     }
 
     return rc;
-
-failed:
-
-    (void) close(fd);
-    (void) unlinkat(dirfd, tmp, 0);
-
-    return -1;
 }
 
 

@@ -33,8 +33,9 @@ int us_disk_pwrite(int fd, const void *p, size_t len, uint64_t offset);
 /* reads up to the end of the file; fewer than len bytes only there, or -1 */
 ssize_t us_disk_pread(int fd, void *p, size_t len, uint64_t offset);
 
-/* the same after us_disk_uncached(), of multiples of US_DISK_BLOCK */
-ssize_t us_disk_pread_blocks(int fd, void *p, size_t len, uint64_t offset);
+/* the same after us_disk_uncached(), with US_DISK_BLOCK */
+ssize_t us_disk_pread_blocks(int fd, void *p, size_t len, uint64_t offset,
+    size_t block);
 
 /*
  * us_disk_pread() without waiting for the disk.  What the kernel does not have
@@ -60,13 +61,13 @@ int us_disk_passing(int err);
 int us_disk_sync(int fd);
 
 /*
- * Has reads of fd come from the disk, not from the kernel's cache.  They must
- * begin at multiples of US_DISK_BLOCK then, in place and in memory.  1; 0: the
- * file system cannot, or keeps what was cached.
+ * Has reads of fd come from the disk, not from the kernel's cache, if the file
+ * system can do that.  They must begin at multiples of US_DISK_BLOCK then, in
+ * place and in memory.
  */
 #define US_DISK_BLOCK  4096
 
-int us_disk_uncached(int fd);
+void us_disk_uncached(int fd);
 
 /*
  * Writes a file under a temporary name, syncs it, renames it, syncs the
@@ -104,9 +105,8 @@ int us_disk_give(int fd, uid_t uid, gid_t gid);
 int us_disk_rename(int dirfd, const char *from, const char *to,
     us_disk_error_t *e);
 
-/* the name's temporary companion; buf has US_DISK_NAME bytes */
+/* bytes of a name of ours */
 #define US_DISK_NAME  64
-const char *us_disk_temporary(char *buf, const char *name);
 
 /*
  * Opens a file of the directory (made if it is not there and how is

@@ -50,13 +50,11 @@ us_manifest_read(int dirfd, us_manifest_t *m, us_disk_error_t *e)
 
     if (n == -1) {
         us_disk_fail(e, errno, "\"manifest\" could not be read");
-        (void) close(fd);
-        return US_MANIFEST_BAD;
     }
 
     (void) close(fd);
 
-    return us_manifest_scan(m, text, n, e);
+    return n == -1 ? US_MANIFEST_BAD : us_manifest_scan(m, text, n, e);
 }
 
 
@@ -219,7 +217,7 @@ int
 us_manifest_print(const us_manifest_t *m, char **text, size_t *len,
     us_disk_error_t *e)
 {
-    int          i;
+    int          i, rc;
     FILE        *f;
     const char  *line, *end;
 
@@ -262,15 +260,13 @@ us_manifest_print(const us_manifest_t *m, char **text, size_t *len,
         fprintf(f, "store %.*s\n", (int) (end - line), line);
     }
 
-    if (fflush(f) != 0) {
-        (void) fclose(f);
-        free(*text);
-        return us_disk_fail(e, ENOMEM, "no memory for the manifest");
+    rc = fflush(f);
+
+    if (rc == 0) {
+        fprintf(f, "crc32c %08" PRIx32 "\n", us_crc32c(0, *text, *len));
     }
 
-    fprintf(f, "crc32c %08" PRIx32 "\n", us_crc32c(0, *text, *len));
-
-    if (fclose(f) != 0) {
+    if (fclose(f) != 0 || rc != 0) {
         free(*text);
         return us_disk_fail(e, ENOMEM, "no memory for the manifest");
     }

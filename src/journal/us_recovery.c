@@ -33,8 +33,6 @@ us_recovery_open(us_recovery_t *r, int dirfd, const us_ops_t *ops,
 {
     size_t            i, n;
     us_dir_t          dir;
-    struct stat       st;
-    char              name[US_DISK_NAME];
     us_manifest_rc_t  rc;
 
     memset(r, 0, sizeof(us_recovery_t));
@@ -77,11 +75,8 @@ us_recovery_open(us_recovery_t *r, int dirfd, const us_ops_t *ops,
     }
 
     for (i = 0; i < dir.nsegments; i++) {
-        us_segment_name(name, US_SEGMENT_JOURNAL, dir.segments[i]);
-
-        if (fstatat(dirfd, name, &st, 0) == 0) {
-            r->total += st.st_size;
-        }
+        r->total += us_dir_file_bytes(dirfd, US_SEGMENT_JOURNAL,
+                                      dir.segments[i]);
     }
 
     us_dir_free(&dir);
@@ -102,11 +97,8 @@ us_recovery_open(us_recovery_t *r, int dirfd, const us_ops_t *ops,
     }
 
     if (r->manifest.has_snapshot) {
-        us_segment_name(name, US_SEGMENT_SNAPSHOT, r->manifest.snapshot);
-
-        if (fstatat(dirfd, name, &st, 0) == 0) {
-            r->total += st.st_size;
-        }
+        r->total += us_dir_file_bytes(dirfd, US_SEGMENT_SNAPSHOT,
+                                      r->manifest.snapshot);
     }
 
     return US_RECOVERY_OK;
@@ -314,15 +306,6 @@ us_recovery_segment(us_recovery_t *r, us_reader_t *reader, us_read_t *end)
 
 
 static us_recovery_rc_t
-us_recovery_damage(us_recovery_t *r, const us_reader_t *reader)
-{
-    r->error = reader->error;
-
-    return US_RECOVERY_DAMAGED;
-}
-
-
-static us_recovery_rc_t
 us_recovery_snapshot(us_recovery_t *r, us_read_t *end)
 {
     char              name[US_DISK_NAME];
@@ -343,7 +326,8 @@ us_recovery_snapshot(us_recovery_t *r, us_read_t *end)
     }
 
     if (rc == US_RECOVERY_OK && *end != US_READ_FOOTER) {
-        rc = us_recovery_damage(r, &reader);
+        r->error = reader.error;
+        rc = US_RECOVERY_DAMAGED;
     }
 
     if (rc == US_RECOVERY_OK && reader.lsn != r->manifest.snapshot) {
@@ -401,7 +385,7 @@ us_recovery_next(us_recovery_t *r, us_reader_t *reader, const char *name,
         end = US_READ_FAILED;
     }
 
-    reader->uncached = us_disk_uncached(reader->fd);
+    us_disk_uncached(reader->fd);
     reader->buf_len = 0;
 
     return end;
@@ -631,7 +615,8 @@ us_recovery_journal(us_recovery_t *r, const us_dir_t *dir, int owner)
         } else if (end == US_READ_FAILED || end == US_READ_VERSION
                    || (end == US_READ_BAD && (!last || reader.offset == 0)))
         {
-            rc = us_recovery_damage(r, &reader);
+            r->error = reader.error;
+            rc = US_RECOVERY_DAMAGED;
 
         } else if (!last && end == US_READ_FOOTER
                    && us_recovery_goes_on(&reader, &r->error))
@@ -710,8 +695,8 @@ us_recovery_run(us_recovery_t *r, int owner)
 }
 
 
-static int
-us_recovery_skip(void *data, const uint8_t *p, size_t len)
+int
+us_recovery_ignore(void *data, const uint8_t *p, size_t len)
 {
     return 0;
 }
@@ -768,7 +753,7 @@ us_recovery_choose(int dirfd, us_manifest_t *m, const us_ops_t *ops,
         memset(&probe, 0, sizeof(us_recovery_t));
         probe.dirfd = dirfd;
         probe.ops = ops;
-        probe.apply = us_recovery_skip;
+        probe.apply = us_recovery_ignore;
         probe.manifest = *m;
 
         if (us_recovery_snapshot(&probe, &end) != US_RECOVERY_DAMAGED

@@ -55,6 +55,9 @@ typedef enum {
  */
 typedef int (*us_recovery_apply_pt)(void *data, const uint8_t *p, size_t len);
 
+/* one that applies nothing: the files are checked only */
+int us_recovery_ignore(void *data, const uint8_t *p, size_t len);
+
 
 typedef struct {
     int                   dirfd;      /* the caller's */

@@ -41,26 +41,18 @@ us_segment_name(char *buf, us_segment_kind_t kind, uint64_t lsn)
 int
 us_segment_parse_name(const char *name, us_segment_kind_t kind, uint64_t *lsn)
 {
-    size_t  i, len;
-    char   *end;
+    size_t  len;
 
     len = strlen(us_segment_prefix[kind]);
 
     if (strncmp(name, us_segment_prefix[kind], len) != 0
-        || strlen(name) != len + 16)
+        || strlen(name) != len + 16
+        || strspn(name + len, "0123456789abcdef") != 16)
     {
         return -1;
     }
 
-    for (i = len; name[i]; i++) {
-        if (!((name[i] >= '0' && name[i] <= '9')
-              || (name[i] >= 'a' && name[i] <= 'f')))
-        {
-            return -1;
-        }
-    }
-
-    *lsn = strtoull(name + len, &end, 16);
+    *lsn = strtoull(name + len, NULL, 16);
 
     return 0;
 }
@@ -98,13 +90,7 @@ us_block_write(uint8_t *p, us_block_t *b, uint32_t seed)
     us_put64(p + 8, b->lsn);
     us_put64(p + 16, b->ids);
     us_put32(p + 32, b->prev);
-
-    if (b->len) {
-        us_put64(p + 24, b->durable);
-
-    } else {
-        us_put64(p + 36, b->durable);
-    }
+    us_put64(p + (b->len ? 24 : 36), b->durable);
 
     b->crc = us_crc32c(seed, p, US_BLOCK_HEADER - 4);
     b->crc = us_crc32c(b->crc, p + US_BLOCK_HEADER, b->len);
@@ -318,9 +304,8 @@ us_reader_need(us_reader_t *r, uint64_t offset, size_t len, size_t *got)
 
         n = r->now
             ? us_disk_pread_now(r->fd, r->buf, r->buf_size, len, offset)
-            : r->aligned
-            ? us_disk_pread_blocks(r->fd, r->buf, r->buf_size, r->buf_offset)
-            : us_disk_pread(r->fd, r->buf, r->buf_size, r->buf_offset);
+            : us_disk_pread_blocks(r->fd, r->buf, r->buf_size, r->buf_offset,
+                                   r->aligned ? US_DISK_BLOCK : 1);
 
         if (n == -1) {
             us_disk_fail(&r->error, errno, "read of \"%s\" at %" PRIu64
@@ -366,7 +351,7 @@ us_reader_open(us_reader_t *r, int dirfd, const char *name,
     (void) posix_fadvise(r->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
 
     if (r->aligned) {
-        r->uncached = us_disk_uncached(r->fd);
+        us_disk_uncached(r->fd);
     }
 
     p = us_reader_need(r, 0, US_SEGMENT_HEADER, &got);
@@ -432,10 +417,6 @@ us_reader_follows(us_reader_t *r, const uint8_t *c, us_block_t *b)
     }
 
     r->blocks++;
-
-    if (b->durable > r->durable) {
-        r->durable = b->durable;
-    }
 
     return US_READ_BLOCK;
 }

@@ -163,13 +163,11 @@ typedef struct {
     us_segment_head_t  head;
     unsigned           now:1;         /* no read waits for the disk */
     unsigned           aligned:1;     /* reads begin at US_DISK_BLOCKs */
-    unsigned           uncached:1;    /* what is read comes from the disk */
 
     uint64_t           offset;
     uint64_t           lsn;
     uint64_t           ids;
     uint64_t           blocks;
-    uint64_t           durable;       /* the highest in a block */
     uint32_t           crc;
 
     us_disk_error_t    error;
@@ -183,9 +181,9 @@ typedef struct {
 
 /*
  * From where the bytes come.  US_READ_DISK: past the kernel's cache, if the
- * file system can do that (r->uncached).  US_READ_NOW: without waiting for the
- * disk; US_READ_FAILED with EAGAIN, here or of us_reader_next(): the disk was
- * asked for it, to be tried again.
+ * file system can do that.  US_READ_NOW: without waiting for the disk;
+ * US_READ_FAILED with EAGAIN, here or of us_reader_next(): the disk was asked
+ * for it, to be tried again.
  */
 
 typedef enum {

@@ -4,7 +4,8 @@
  * us_snapshot.h.
  *
  * The stream comes in pieces of any size.  buf collects them until there is
- * enough for a block; block is where the block is built before it is written.
+ * enough for a block.  Its first bytes are room for the first block's header; a
+ * later header takes the place of what was written before it.
  */
 
 
@@ -67,7 +68,8 @@ us_snapshot_block(us_snapshot_t *s, size_t *used)
     uint64_t    ids;
     us_block_t  b;
 
-    n = us_block_fill(s->buf + *used, s->len - *used, s->ops, &ids);
+    p = s->buf + *used;
+    n = us_block_fill(p + US_BLOCK_HEADER, s->len - *used, s->ops, &ids);
 
     if (n == -1) {
         return us_disk_fail(&s->error, 0, "the stream has no operation");
@@ -77,28 +79,15 @@ us_snapshot_block(us_snapshot_t *s, size_t *used)
         return 0;
     }
 
-    if ((size_t) n + US_BLOCK_HEADER > s->block_size) {
-        p = realloc(s->block, n + US_BLOCK_HEADER);
-
-        if (p == NULL) {
-            return us_disk_fail(&s->error, ENOMEM, "no memory");
-        }
-
-        s->block = p;
-        s->block_size = n + US_BLOCK_HEADER;
-    }
-
     memset(&b, 0, sizeof(us_block_t));
     b.len = (uint32_t) n;
     b.lsn = s->lsn;
     b.ids = s->nids;
     b.prev = s->crc;
 
-    memcpy(s->block + US_BLOCK_HEADER, s->buf + *used, n);
-    (void) us_block_write(s->block, &b, s->head.crc);
+    (void) us_block_write(p, &b, s->head.crc);
 
-    if (us_disk_pwrite(s->fd, s->block, US_BLOCK_HEADER + n, s->offset) == -1)
-    {
+    if (us_disk_pwrite(s->fd, p, US_BLOCK_HEADER + n, s->offset) == -1) {
         return us_disk_fail(&s->error, errno, "write to \"" US_SNAPSHOT_TMP
                             "\" failed");
     }
@@ -138,7 +127,7 @@ us_snapshot_out(void *data, const uint8_t *p, size_t len)
     if (s->len + len > s->buf_size) {
         size = s->len + len;
         size = (size < 4 * US_BLOCK_SIZE) ? 4 * US_BLOCK_SIZE : size * 2;
-        buf = realloc(s->buf, size);
+        buf = realloc(s->buf, US_BLOCK_HEADER + size);
 
         if (buf == NULL) {
             return us_disk_fail(&s->error, ENOMEM, "no memory");
@@ -148,7 +137,7 @@ us_snapshot_out(void *data, const uint8_t *p, size_t len)
         s->buf_size = size;
     }
 
-    memcpy(s->buf + s->len, p, len);
+    memcpy(s->buf + US_BLOCK_HEADER + s->len, p, len);
     s->len += len;
 
     for (used = 0; s->len - used >= 2 * US_BLOCK_SIZE; /* void */ ) {
@@ -164,7 +153,7 @@ us_snapshot_out(void *data, const uint8_t *p, size_t len)
     }
 
     s->len -= used;
-    memmove(s->buf, s->buf + used, s->len);
+    memmove(s->buf + US_BLOCK_HEADER, s->buf + US_BLOCK_HEADER + used, s->len);
 
     us_fault(US_FAULT_SNAPSHOT);
 
@@ -243,9 +232,7 @@ us_snapshot_end(us_snapshot_t *s)
     }
 
     free(s->buf);
-    free(s->block);
     s->buf = NULL;
-    s->block = NULL;
 }
 
 

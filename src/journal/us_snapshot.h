@@ -33,8 +33,6 @@ typedef struct {
     uint8_t           *buf;           /* bytes not yet in a block */
     size_t             buf_size;
     size_t             len;
-    uint8_t           *block;
-    size_t             block_size;
 
     us_disk_error_t    error;
 } us_snapshot_t;

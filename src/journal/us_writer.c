@@ -15,6 +15,7 @@
 
 #include "us_writer.h"
 #include "us_crc32c.h"
+#include "../us_atomic.h"
 #include "../us_fault.h"
 
 #include <errno.h>
@@ -31,51 +32,12 @@
 #define US_WATERMARK_TRIES  4         /* while it is being written */
 
 
-static void
-us_watch_raise(uint64_t *word, uint64_t value)
-{
-    uint64_t  old;
-
-    old = __atomic_load_n(word, __ATOMIC_SEQ_CST);
-
-    while (old < value
-           && !__atomic_compare_exchange_n(word, &old, value, 0,
-                                           __ATOMIC_SEQ_CST,
-                                           __ATOMIC_SEQ_CST))
-    {
-        /* void */
-    }
-}
-
-
 void
 us_watch_append(us_watch_t *watch, uint64_t lsn)
 {
     if (watch) {
-        us_watch_raise(&watch->appended, lsn);
+        us_raise(&watch->appended, lsn);
     }
-}
-
-
-uint64_t
-us_watch_opened(const us_watch_t *watch)
-{
-    if (watch == NULL) {
-        return 0;
-    }
-
-    /* the file was opened before the word is read */
-
-    __atomic_thread_fence(__ATOMIC_SEQ_CST);
-
-    return __atomic_load_n(&watch->appended, __ATOMIC_SEQ_CST);
-}
-
-
-int
-us_watch_doubt(const us_watch_t *watch, uint64_t lsn)
-{
-    return watch && __atomic_load_n(&watch->durable, __ATOMIC_SEQ_CST) < lsn;
 }
 
 
@@ -83,7 +45,7 @@ void
 us_watch_durable(us_watch_t *watch, uint64_t lsn)
 {
     if (watch) {
-        us_watch_raise(&watch->durable, lsn);
+        us_raise(&watch->durable, lsn);
     }
 }
 
@@ -97,7 +59,7 @@ us_watch_fail(us_watch_t *watch)
 }
 
 
-int
+static int
 us_watch_failed(const us_watch_t *watch)
 {
     return watch && __atomic_load_n(&watch->failed, __ATOMIC_SEQ_CST);
@@ -322,7 +284,16 @@ us_writer_open(us_writer_t *w, const us_tail_t *tail)
     w->fd = fd;
     w->segment = tail->segment;
     w->renewed = tail->renewed;
-    w->doubt = us_watch_opened(w->watch);
+    w->doubt = 0;
+
+    if (w->watch) {
+
+        /* the file was opened before the word is read */
+
+        __atomic_thread_fence(__ATOMIC_SEQ_CST);
+
+        w->doubt = __atomic_load_n(&w->watch->appended, __ATOMIC_SEQ_CST);
+    }
 
     return 0;
 }
@@ -497,7 +468,7 @@ us_writer_begin(us_writer_t *w, us_tail_t *tail)
     (void) us_segment_head_write(p, &head);
 
     name = us_segment_name(buf, US_SEGMENT_JOURNAL, tail->lsn);
-    us_disk_temporary(tmp, name);
+    snprintf(tmp, sizeof(tmp), "%s.tmp", name);
 
     /* the segment before is sealed: its descriptor is the new one's */
 
@@ -586,7 +557,9 @@ us_writer_settle(us_writer_t *w, const us_tail_t *tail)
 
     us_fault(US_FAULT_SYNCED);
 
-    if (us_watch_doubt(w->watch, w->doubt)) {
+    if (w->watch
+        && __atomic_load_n(&w->watch->durable, __ATOMIC_SEQ_CST) < w->doubt)
+    {
 
         /*
          * Does the disk hold the newest segment up to the tail, whatever was

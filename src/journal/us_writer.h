@@ -90,21 +90,14 @@ typedef struct {
 } us_watch_t;
 
 
-/* watch may be NULL in all of them: no other process has the file open */
+/* watch may be NULL: no other process has the file open */
 
 /* before bytes are written whose stream ends at lsn */
 void us_watch_append(us_watch_t *watch, uint64_t lsn);
 
-/* after a descriptor was opened: the LSN up to which it is in doubt */
-uint64_t us_watch_opened(const us_watch_t *watch);
-
-/* whether such a doubt lasts */
-int us_watch_doubt(const us_watch_t *watch, uint64_t lsn);
-
 /* all below lsn is on the disk; or a sync has failed */
 void us_watch_durable(us_watch_t *watch, uint64_t lsn);
 void us_watch_fail(us_watch_t *watch);
-int us_watch_failed(const us_watch_t *watch);
 
 
 #define US_WATERMARK_NAME  "watermark"

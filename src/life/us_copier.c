@@ -715,7 +715,7 @@ us_copier_end(us_life_t *l, us_store_t *store, const us_manifest_t *m,
     }
 
     *e = c.recovery.error;
-    us_sink_end(&c);
+    us_recovery_close(&c.recovery);
 
     return rc;
 }
@@ -973,32 +973,11 @@ us_copier_look_job(us_job_t *job)
 }
 
 
-/*
- * Whether a snapshot is due for erasures.  The last one may be past erased
- * records that the segment has: when it was begun, the copy had not come to
- * them, or they were not erased.
- */
-
-static int
-us_copier_erased_due(const us_life_t *l)
-{
-    uint64_t            gone;
-    const us_copier_t  *c;
-
-    c = (const us_copier_t *) l->copier;
-    gone = us_store_erased_lsn(l->store);
-
-    return us_erased_due(l, l->store,
-                         us_acquire(&l->sh->replicate.copier.lsn))
-           || (c && c->begun && c->at.tail.segment < gone
-               && c->at.tail.lsn >= gone);
-}
-
-
 void
 us_copier(us_life_t *l)
 {
     uint64_t                  number;
+    const us_copier_t        *c;
     const us_share_copier_t  *sh;
 
     if (l->conf.path == NULL
@@ -1013,15 +992,24 @@ us_copier(us_life_t *l)
     }
 
     l->copier_gone = us_store_erased_lsn(l->store);
+    c = (const us_copier_t *) l->copier;
     sh = &l->sh->replicate.copier;
     number = us_acquire(&sh->number);
+
+    /*
+     * A snapshot may be due for erasures, also if the last one is past erased
+     * records that the segment has: when it was begun, the copy had not come to
+     * them, or they were not erased.
+     */
 
     if (number && us_acquire(&sh->begun) == number
         && us_acquire(&sh->off) != US_COPIER_NO_JOURNAL
         && us_job_now(l) >= us_acquire(&l->sh->snapshot_next)
         && (us_acquire(&l->sh->snapshot_lsn) == 0
             || us_sink_due(l, us_acquire(&sh->lsn))
-            || us_copier_erased_due(l)))
+            || us_erased_due(l, l->store, us_acquire(&sh->lsn))
+            || (c && c->begun && c->at.tail.segment < l->copier_gone
+                && c->at.tail.lsn >= l->copier_gone)))
     {
         (void) us_job_start(l, US_ROLE_KEEPER, us_copier_snapshot_job, NULL);
 

@@ -113,22 +113,6 @@ us_data_number(const us_manifest_t *m, const char *key, unsigned min,
 }
 
 
-/* *unit: seconds; 0: no claims are kept */
-
-static int
-us_data_revisit(const us_manifest_t *m, uint32_t *unit, us_disk_error_t *e)
-{
-    int      rc;
-    int64_t  n;
-
-    rc = us_data_number(m, "revisit", US_STORE_REVISIT_MIN,
-                        US_STORE_REVISIT_MAX, &n, e);
-    *unit = n == -1 ? 0 : (uint32_t) n;
-
-    return rc;
-}
-
-
 static int
 us_data_setting(const us_manifest_t *m, const char *key, const char *value,
     const char *way, us_disk_error_t *e)
@@ -193,8 +177,7 @@ us_data_differs(const us_manifest_t *m, const us_store_conf_t *conf,
     char      norm[US_STORE_NORM_LEN + 1], was[US_MANIFEST_SETTINGS];
     char      now[US_STORE_MARKS * (US_STORE_MARK_LEN + 1)], have[sizeof(now)];
     size_t    len;
-    int64_t   shard;
-    uint32_t  unit;
+    int64_t   shard, unit;
 
     snprintf(norm, sizeof(norm), "%.*s", (int) conf->norm.len,
              (const char *) conf->norm.data);
@@ -260,17 +243,20 @@ us_data_differs(const us_manifest_t *m, const us_store_conf_t *conf,
 
     /* claims may be added */
 
-    if (us_data_revisit(m, &unit, e) == -1) {
+    if (us_data_number(m, "revisit", US_STORE_REVISIT_MIN,
+                       US_STORE_REVISIT_MAX, &unit, e)
+        == -1)
+    {
         return -1;
     }
 
-    if (unit && unit != conf->revisit) {
+    if (unit != -1 && unit != conf->revisit) {
         return us_disk_fail(e, 0, "its data were stored with revisit \"%us\", "
                             "not with \"%us\"; it can neither be removed nor "
                             "changed: a new directory, which \"urlstore dump "
                             "--times\" and \"urlstore import --revisit\" "
                             "fill, can have another one",
-                            unit, conf->revisit);
+                            (unsigned) unit, conf->revisit);
     }
 
     /* marks may be added at the end, and sites may be counted or not */
@@ -301,7 +287,7 @@ us_data_conf(const us_manifest_t *m, us_store_conf_t *conf,
 {
     char      value[16];
     char     *p, *end;
-    int64_t   shard;
+    int64_t   shard, unit;
 
     memset(conf, 0, sizeof(us_store_conf_t));
     memcpy(conf->uuid, m->uuid, sizeof(conf->uuid));
@@ -322,14 +308,15 @@ us_data_conf(const us_manifest_t *m, us_store_conf_t *conf,
     conf->sets = m->version >= 6;
     conf->erases = m->version >= 7;
 
-    if (us_data_revisit(m, &conf->revisit, e) == -1) {
+    if (us_data_number(m, "revisit", US_STORE_REVISIT_MIN,
+                       US_STORE_REVISIT_MAX, &unit, e)
+        == -1
+        || us_data_number(m, "shard", 0, US_SHARDS - 1, &shard, e) == -1)
+    {
         return -1;
     }
 
-    if (us_data_number(m, "shard", 0, US_SHARDS - 1, &shard, e) == -1) {
-        return -1;
-    }
-
+    conf->revisit = unit != -1 ? (uint32_t) unit : 0;
     conf->is_shard = shard != -1;
     conf->shard = conf->is_shard ? (uint32_t) shard : 0;
 
@@ -492,13 +479,6 @@ us_data_apply(void *data, const uint8_t *p, size_t len)
     default:
         return (rc == (ssize_t) len) ? 0 : -1;
     }
-}
-
-
-int
-us_data_ignore(void *data, const uint8_t *p, size_t len)
-{
-    return 0;
 }
 
 

@@ -90,9 +90,6 @@ int us_data_changed(us_store_t *s, const us_norm_t *norm, us_norm_ws_t *ws,
 /* us_recovery_apply_pt: data is the us_store_t */
 int us_data_apply(void *data, const uint8_t *p, size_t len);
 
-/* the same without a store: checks the files only */
-int us_data_ignore(void *data, const uint8_t *p, size_t len);
-
 /*
  * Writes a snapshot and has the manifest name it, which is *m then.  wait() is
  * called with the LSN that it covers, and with the LSN of all that it holds: a

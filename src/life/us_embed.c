@@ -509,7 +509,7 @@ us_embed_claim(us_embed_t *e, us_store_claim_t *claims, size_t n, uint64_t at)
 {
     us_store_time(e->life.store, (uint64_t) time(NULL));
 
-    for ( ;; ) {
+    do {
         us_store_claim(e->life.store, claims, n, at);
 
         if (us_embed_write(e) == -1) {
@@ -520,11 +520,9 @@ us_embed_claim(us_embed_t *e, us_store_claim_t *claims, size_t n, uint64_t at)
             claims++;
             n--;
         }
+    } while (n);
 
-        if (n == 0) {
-            return 0;
-        }
-    }
+    return 0;
 }
 
 

@@ -137,5 +137,8 @@ typedef struct {
 /* while the service runs */
 int us_policy_due(const us_policy_t *p);
 
+/* what that counts from: the manifest's snapshot, or none */
+void us_snapshot_counts(us_life_t *l, const us_manifest_t *m);
+
 
 #endif /* _US_JOB_H_INCLUDED_ */

@@ -42,7 +42,7 @@ us_life_reap(us_life_t *l)
     while ((m = us_member_inherit(l->sh, l->self)) != NULL) {
 
         if (us_acquire(&m->deleting)) {
-            us_share_raise(&l->sh->deleted_lsn, us_store_complete(l->store));
+            us_raise(&l->sh->deleted_lsn, us_store_complete(l->store));
         }
 
         us_member_leave(m);
@@ -180,7 +180,7 @@ us_life_tick(us_life_t *l)
     case US_LIFE_READY:
 
         if (!us_life_map_durable(l)) {
-            us_share_raise(&l->sh->sync_wanted, us_store_published(l->store));
+            us_raise(&l->sh->sync_wanted, us_store_published(l->store));
         }
 
         us_write(l);

@@ -100,6 +100,17 @@ us_policy_due(const us_policy_t *p)
 }
 
 
+void
+us_snapshot_counts(us_life_t *l, const us_manifest_t *m)
+{
+    us_release(&l->sh->snapshot_lsn, m->has_snapshot ? m->snapshot : 0);
+    us_release(&l->sh->snapshot_size,
+               m->has_snapshot
+               ? us_dir_file_bytes(l->dirfd, US_SEGMENT_SNAPSHOT, m->snapshot)
+               : 0);
+}
+
+
 int
 us_erased_due(const us_life_t *l, const us_store_t *store, uint64_t segment)
 {
@@ -145,7 +156,7 @@ us_snapshot_wait(void *data, uint64_t lsn, uint64_t until)
     start = us_job_now(l);
     before = us_store_durable(k->store);
 
-    us_share_raise(&sh->sync_wanted, until);
+    us_raise(&sh->sync_wanted, until);
 
     for ( ;; ) {
 
@@ -205,9 +216,7 @@ us_snapshot_job(us_job_t *job)
 
     if (rc == 0) {
         us_release(&sh->snapshot_deleted, info.deleted);
-        us_release(&sh->snapshot_lsn, m.snapshot);
-        us_release(&sh->snapshot_size,
-                   us_dir_snapshot_bytes(l->dirfd, m.snapshot));
+        us_snapshot_counts(l, &m);
         us_release(&sh->snapshot_now, 0);
         us_release(&sh->snapshot_next, 0);
         us_share_count(&sh->snapshots, 1);
@@ -266,7 +275,7 @@ us_erased_look(us_life_t *l)
     lsn = dir.nsnapshots && dir.snapshots[0] < lsn ? dir.snapshots[0] : lsn;
 
     us_dir_free(&dir);
-    us_share_raise(&l->sh->erased, lsn);
+    us_raise(&l->sh->erased, lsn);
 }
 
 

@@ -368,16 +368,7 @@ us_load_ready(us_load_t *ld)
     us_store_set_identity(ld->store, r->manifest.uuid,
                           r->manifest.epoch + r->lost);
 
-    if (r->manifest.has_snapshot) {
-        us_release(&sh->snapshot_lsn, r->manifest.snapshot);
-        us_release(&sh->snapshot_size,
-                   us_dir_snapshot_bytes(ld->l->dirfd, r->manifest.snapshot));
-
-    } else {
-        us_release(&sh->snapshot_lsn, 0);
-        us_release(&sh->snapshot_size, 0);
-    }
-
+    us_snapshot_counts(ld->l, &r->manifest);
     us_release(&sh->cut_bytes, r->cut);
     us_release(&sh->lost_ids, r->lost_ids);
 
@@ -406,7 +397,7 @@ us_load_ready(us_load_t *ld)
 
     us_load_settle(ld, &r->tail);
 
-    (void) us_dir_clean(ld->l->dirfd);
+    us_dir_clean(ld->l->dirfd);
 
     return 0;
 }

@@ -301,7 +301,7 @@ us_life_journal(us_life_t *l, us_tail_t *tail, us_beat_t *beat)
         && us_job_now(l) >= l->wanted_next)
     {
         l->wanted_next = us_job_now(l) + US_LIFE_WANTED;
-        us_share_raise(&sh->sync_wanted, us_store_written(l->store));
+        us_raise(&sh->sync_wanted, us_store_written(l->store));
     }
 }
 
@@ -324,7 +324,7 @@ void
 us_life_deleted(us_life_t *l, uint64_t lsn)
 {
     if (!l->conf.memory) {
-        us_share_raise(&l->sh->deleted_lsn, lsn);
+        us_raise(&l->sh->deleted_lsn, lsn);
         us_share_count(&l->member->deleting, -1);
     }
 }
@@ -414,9 +414,6 @@ us_life_info(const us_life_t *l, us_life_info_t *info)
     info->segment = tail.segment;
 
     /* a filter has a life without a store, and without a clock */
-
-    info->replicas = 0;
-    info->replicas_away = 0;
 
     if (l->mem) {
         info->replicas = us_known_count(sh, us_job_now(l),

@@ -306,7 +306,7 @@ us_replica_load(us_replica_t *r)
         break;
     }
 
-    us_sink_end(&c);
+    us_recovery_close(&c.recovery);
     r->looked = (rc == 0);
 
     return rc;

@@ -291,7 +291,7 @@ us_base_trim(us_job_t *job, us_maker_t *b)
         next = us_job_stopping(l) ? 0 : US_BASE_RETRY;
 
     } else {
-        us_share_raise(&sh->erased, b->gone);
+        us_raise(&sh->erased, b->gone);
         next = l->conf.erase_within / US_BASE_TIMES;
     }
 
@@ -673,7 +673,7 @@ us_base_apply(void *data, const uint8_t *p, size_t len)
 int
 us_replicate_import(us_job_t *job, us_replog_t *log, us_disk_error_t *e)
 {
-    int                dirfd, lock;
+    int                dirfd, lock, made;
     char               boot[US_BOOT_ID + 1];
     unsigned           timeout;
     us_maker_t         b;
@@ -689,10 +689,11 @@ us_replicate_import(us_job_t *job, us_replog_t *log, us_disk_error_t *e)
         return -1;
     }
 
+    made = -1;
     e->text[0] = '\0';
 
     if (us_base_begin(&b, l, log) == -1) {
-        goto failed;
+        goto done;
     }
 
     us_job_say(job, US_SAY_NOTICE, "the log's base is made of \"%s\"",
@@ -720,25 +721,19 @@ us_replicate_import(us_job_t *job, us_replog_t *log, us_disk_error_t *e)
 
     us_recovery_close(&r);
 
-    if (rc != US_RECOVERY_OK || us_rebase_end(&b.rebase, r.lsn, r.lsn) == -1
-        || us_rebase_force(&b.rebase) == -1)
+    if (rc == US_RECOVERY_OK
+        && us_rebase_end(&b.rebase, r.lsn, r.lsn) == 0
+        && us_rebase_force(&b.rebase) == 0)
     {
-        goto failed;
+        made = 0;
+        us_job_say(job, US_SAY_NOTICE, "the log's base is made: LSN %llu, %llu "
+                   "bytes in %u parts", (unsigned long long) b.rebase.lsn,
+                   (unsigned long long) b.rebase.bytes, b.rebase.parts);
     }
 
-    us_job_say(job, US_SAY_NOTICE, "the log's base is made: LSN %llu, %llu "
-               "bytes in %u parts", (unsigned long long) b.rebase.lsn,
-               (unsigned long long) b.rebase.bytes, b.rebase.parts);
+done:
 
-    us_base_free(&b);
-    log->timeout = timeout;
-    us_base_close(dirfd, lock);
-
-    return 0;
-
-failed:
-
-    if (e->text[0] == '\0') {
+    if (made == -1 && e->text[0] == '\0') {
         (void) us_disk_fail(e, 0, "%s", b.rebase.error);
     }
 
@@ -746,5 +741,5 @@ failed:
     log->timeout = timeout;
     us_base_close(dirfd, lock);
 
-    return -1;
+    return made;
 }

@@ -83,23 +83,6 @@ us_share_swap(uint64_t *word, uint64_t old, uint64_t new)
 }
 
 
-void
-us_share_raise(uint64_t *word, uint64_t value)
-{
-    uint64_t  old;
-
-    old = us_acquire(word);
-
-    while (old < value
-           && !__atomic_compare_exchange_n(word, &old, value, 0,
-                                           __ATOMIC_SEQ_CST,
-                                           __ATOMIC_SEQ_CST))
-    {
-        /* void */
-    }
-}
-
-
 /* roles */
 
 static void
@@ -178,7 +161,7 @@ us_member_join(us_share_t *sh, us_process_t self)
         if (us_acquire(&m->process) == 0
             && us_share_swap(&m->process, 0, self))
         {
-            us_share_raise(&sh->members_top, i + 1);
+            us_raise(&sh->members_top, i + 1);
             return m;
         }
     }

@@ -282,9 +282,8 @@ uint64_t us_share_change(us_share_t *sh);
 void us_share_row(const us_replog_row_t *from, us_replog_row_t *to);
 void us_share_set_row(us_replog_row_t *to, const us_replog_row_t *from);
 
-/* a counter of several processes; a word that only grows */
+/* a counter of several processes */
 void us_share_count(uint64_t *counter, uint64_t n);
-void us_share_raise(uint64_t *word, uint64_t value);
 
 
 /* roles: 0, it is ours; -1, a live process has it */

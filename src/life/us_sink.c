@@ -67,8 +67,7 @@ us_sink_apply(void *data, const uint8_t *p, size_t len)
         c->log.crc = us_crc32c(c->log.crc, p, len);
     }
 
-    rc = c->store ? us_data_apply(c->store, p, len)
-                  : us_data_ignore(NULL, p, len);
+    rc = c->store ? us_data_apply(c->store, p, len) : 0;
 
     return rc == US_RECOVERY_NO_ROOM && c->more ? 0 : rc;
 }
@@ -121,25 +120,6 @@ us_sink_open(us_sink_t *c, us_life_t *l)
 }
 
 
-void
-us_sink_end(us_sink_t *c)
-{
-    us_recovery_close(&c->recovery);
-}
-
-
-/* what us_job.h counts from */
-
-static void
-us_sink_counts(us_life_t *l, const us_manifest_t *m)
-{
-    us_release(&l->sh->snapshot_lsn, m->has_snapshot ? m->snapshot : 0);
-    us_release(&l->sh->snapshot_size,
-               m->has_snapshot
-               ? us_dir_snapshot_bytes(l->dirfd, m->snapshot) : 0);
-}
-
-
 us_sink_rc_t
 us_sink_read(us_sink_t *c, us_store_t *store)
 {
@@ -152,7 +132,7 @@ us_sink_read(us_sink_t *c, us_store_t *store)
     rc = us_recovery_run(&c->recovery, 1);
 
     if (rc == US_RECOVERY_OK) {
-        us_sink_counts(c->life, &c->recovery.manifest);
+        us_snapshot_counts(c->life, &c->recovery.manifest);
     }
 
     return us_sink_result(c, rc);
@@ -214,7 +194,7 @@ us_sink_snapshot(us_life_t *l, us_store_t *store, us_data_wait_pt wait,
         return rc;
     }
 
-    us_sink_counts(l, m);
+    us_snapshot_counts(l, m);
     us_share_count(&l->sh->snapshots, 1);
 
     return 0;

@@ -53,10 +53,9 @@ typedef enum {
 
 /*
  * Looks at the directory.  OK: it has a copy, of the store that
- * recovery.manifest names.  To be ended whatever it returned.
+ * recovery.manifest names.  The recovery is to be closed whatever it returned.
  */
 us_sink_rc_t us_sink_open(us_sink_t *c, us_life_t *l);
-void us_sink_end(us_sink_t *c);
 
 /* applies all of it to an empty store; NULL: its end is looked for only */
 us_sink_rc_t us_sink_read(us_sink_t *c, us_store_t *store);

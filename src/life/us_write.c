@@ -507,11 +507,7 @@ us_sync_job(us_job_t *job)
 static void
 us_sync_done(us_job_t *job)
 {
-    us_life_t  *l;
-
-    l = job->life;
-
-    l->env.moved(l->env.data);
+    job->life->env.moved(job->life->env.data);
 }
 
 

@@ -455,7 +455,7 @@ test_policies(void **state)
     assert_int_equal(us_store_written(p->l.store), lsn);
     assert_true(us_store_durable(p->l.store) < lsn);
 
-    us_share_raise(&world.sh->sync_wanted, lsn);
+    us_raise(&world.sh->sync_wanted, lsn);
     pass(100);
     assert_int_equal(us_store_durable(p->l.store), lsn);
 }

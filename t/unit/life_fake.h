@@ -465,14 +465,6 @@ posix_fadvise(int fd, off_t from, off_t len, int advice)
 }
 
 
-int
-mincore(void *p, size_t len, unsigned char *vec)
-{
-    memset(vec, 0, (len + 4095) / 4096);
-    return 0;
-}
-
-
 ssize_t
 pread(int fd, void *p, size_t len, off_t at)
 {
