@@ -176,8 +176,6 @@ us_disk_pread_now(int fd, void *p, size_t len, size_t least, uint64_t offset)
 
 #else
 
-    (void) least;
-
     return us_disk_pread(fd, p, len, offset);
 
 #endif

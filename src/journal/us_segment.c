@@ -187,13 +187,13 @@ us_block_ids(const uint8_t *p, size_t len, const us_ops_t *ops, uint64_t *ids)
 
 
 static us_read_t
-us_reader_bad(us_reader_t *r, us_read_t rc, const char *what)
+us_reader_bad(us_reader_t *r, const char *what)
 {
     us_disk_fail(&r->error, 0, "\"%s\" at offset %" PRIu64 ": %s (LSN %" PRIu64
                  ", %" PRIu64 " ids before)", r->name, r->offset, what,
                  r->lsn, r->ids);
 
-    return rc;
+    return US_READ_BAD;
 }
 
 
@@ -210,11 +210,11 @@ us_reader_head(us_reader_t *r, const uint8_t *p, us_segment_kind_t kind,
     r->head.crc = us_get32(p + 60);
 
     if (memcmp(p, us_segment_magic[kind], 8) != 0) {
-        return us_reader_bad(r, US_READ_BAD, "the header is of another kind");
+        return us_reader_bad(r, "the header is of another kind");
     }
 
     if (us_crc32c(0, p, US_SEGMENT_HEADER - 4) != r->head.crc) {
-        return us_reader_bad(r, US_READ_BAD, "the header is damaged");
+        return us_reader_bad(r, "the header is damaged");
     }
 
     version = us_get32(p + 8);
@@ -233,14 +233,14 @@ us_reader_head(us_reader_t *r, const uint8_t *p, us_segment_kind_t kind,
     r->head.prev = us_get32(p + 56);
 
     if (uuid && memcmp(uuid, r->head.uuid, 16) != 0) {
-        return us_reader_bad(r, US_READ_BAD, "the file is of another store");
+        return us_reader_bad(r, "the file is of another store");
     }
 
     if (kind == US_SEGMENT_JOURNAL
         && us_segment_parse_name(r->name, kind, &lsn) == 0
         && lsn != r->head.lsn)
     {
-        return us_reader_bad(r, US_READ_BAD, "the name is of another segment");
+        return us_reader_bad(r, "the name is of another segment");
     }
 
     r->offset = US_SEGMENT_HEADER;
@@ -361,7 +361,7 @@ us_reader_open(us_reader_t *r, int dirfd, const char *name,
     }
 
     if (got < US_SEGMENT_HEADER) {
-        return us_reader_bad(r, US_READ_BAD, "the header is cut off");
+        return us_reader_bad(r, "the header is cut off");
     }
 
     return us_reader_head(r, p, kind, uuid);
@@ -389,7 +389,7 @@ us_reader_follows(us_reader_t *r, const uint8_t *c, us_block_t *b)
     uint64_t  ids;
 
     if (!us_block_valid(c, b, r->head.crc)) {
-        return us_reader_bad(r, US_READ_BAD, "a block's CRC is wrong");
+        return us_reader_bad(r, "a block's CRC is wrong");
     }
 
     if (b->prev != r->crc
@@ -398,13 +398,11 @@ us_reader_follows(us_reader_t *r, const uint8_t *c, us_block_t *b)
         || (b->lsn != r->lsn
             && (b->len || r->head.kind == US_SEGMENT_JOURNAL)))
     {
-        return us_reader_bad(r, US_READ_BAD,
-                             "a block does not follow the one before");
+        return us_reader_bad(r, "a block does not follow the one before");
     }
 
     if (us_block_ids(c + US_BLOCK_HEADER, b->len, r->ops, &ids) == -1) {
-        return us_reader_bad(r, US_READ_BAD,
-                             "a block does not hold whole operations");
+        return us_reader_bad(r, "a block does not hold whole operations");
     }
 
     r->offset += US_BLOCK_HEADER + b->len;
@@ -439,11 +437,11 @@ us_reader_next(us_reader_t *r, us_block_t *b, const uint8_t **p)
     }
 
     if (got < US_BLOCK_HEADER) {
-        return us_reader_bad(r, US_READ_BAD, "a block's header is cut off");
+        return us_reader_bad(r, "a block's header is cut off");
     }
 
     if (!us_block_parse(c, b)) {
-        return us_reader_bad(r, US_READ_BAD, "no block begins here");
+        return us_reader_bad(r, "no block begins here");
     }
 
     c = us_reader_need(r, r->offset, US_BLOCK_HEADER + b->len, &got);
@@ -453,7 +451,7 @@ us_reader_next(us_reader_t *r, us_block_t *b, const uint8_t **p)
     }
 
     if (got < US_BLOCK_HEADER + b->len) {
-        return us_reader_bad(r, US_READ_BAD, "a block is cut off");
+        return us_reader_bad(r, "a block is cut off");
     }
 
     *p = c + US_BLOCK_HEADER;
@@ -473,7 +471,7 @@ us_reader_take(us_reader_t *r, const uint8_t *p, size_t len, us_block_t *b,
     }
 
     if (!us_block_parse(p, b)) {
-        return us_reader_bad(r, US_READ_BAD, "no block begins here");
+        return us_reader_bad(r, "no block begins here");
     }
 
     *need += b->len;

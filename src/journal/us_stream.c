@@ -169,8 +169,7 @@ us_stream_init(us_stream_t *s, const us_ops_t *ops, const us_place_t *at)
 
 
 static ssize_t
-us_stream_text(us_stream_t *s, const uint8_t *p, size_t len, us_frame_t *f,
-    size_t *need)
+us_stream_text(us_stream_t *s, const uint8_t *p, size_t len, size_t *need)
 {
     uint32_t       n;
     us_manifest_t  m;
@@ -280,7 +279,7 @@ us_stream_next(us_stream_t *s, const uint8_t *p, size_t len, us_frame_t *f,
 
     if (memcmp(p, "USMF", 4) == 0) {
         f->type = US_FRAME_MANIFEST;
-        n = us_stream_text(s, p, len, f, need);
+        n = us_stream_text(s, p, len, need);
 
         if (n <= 0) {
             return n;

@@ -251,10 +251,6 @@ us_copier_row(void *data, const us_replog_row_t *row, const uint8_t *p,
 static int
 us_copier_base(void *data, const uint8_t *p, size_t len)
 {
-    (void) data;
-    (void) p;
-    (void) len;
-
     return -1;
 }
 

@@ -236,8 +236,6 @@ us_follow_open(us_job_t *job, us_follow_t **slot, size_t size,
 uint64_t
 us_follow_now(void *data)
 {
-    (void) data;
-
     return us_clock_boottime();
 }
 
@@ -258,8 +256,6 @@ us_follow_goes_on(void *data, const us_replog_head_t *head,
     char             terms[US_STANDBY_TERMS];
     us_manifest_t    m;
     us_disk_error_t  e;
-
-    (void) data;
 
     return us_follow_manifest(head, &m, &e) == 0
            && us_manifest_setting(&m, "terms", terms, sizeof(terms)) == 0

@@ -320,8 +320,6 @@ us_replica_wait(void *data, uint64_t lsn, uint64_t until)
 {
     us_replica_t *r = data;
 
-    (void) until;
-
     return us_job_stopping(r->f.life) ? -1 : lsn ? us_copy_sync(&r->copy) : 0;
 }
 
