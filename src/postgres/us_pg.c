@@ -123,11 +123,6 @@ typedef struct {
 typedef int (*us_pg_result_pt)(us_pg_t *pg, const PGresult *res, void *data);
 
 
-__attribute__((format(printf, 2, 3)))
-static void us_pg_error(us_pg_t *pg, const char *fmt, ...);
-static void us_pg_drop(us_pg_t *pg);
-
-
 /* --- the statements ------------------------------------------------------- */
 
 /*
@@ -646,6 +641,7 @@ us_pg_text(us_pg_args_t *args, const char *s)
 
 /* --- errors --------------------------------------------------------------- */
 
+__attribute__((format(printf, 2, 3)))
 static void
 us_pg_error(us_pg_t *pg, const char *fmt, ...)
 {
@@ -669,6 +665,22 @@ us_pg_error(us_pg_t *pg, const char *fmt, ...)
     while (p > pg->log.error && p[-1] == ' ') {
         *--p = '\0';
     }
+}
+
+
+static void
+us_pg_drop(us_pg_t *pg)
+{
+    PQfinish(pg->conn);
+    pg->conn = NULL;
+}
+
+
+static void
+us_pg_leave(us_pg_t *pg)
+{
+    us_pg_drop(pg);
+    pg->host = (pg->host + 1) % pg->info.nhosts;
 }
 
 
@@ -751,22 +763,6 @@ us_pg_undone(us_pg_t *pg)
     us_pg_drop(pg);
 
     return rc;
-}
-
-
-static void
-us_pg_drop(us_pg_t *pg)
-{
-    PQfinish(pg->conn);
-    pg->conn = NULL;
-}
-
-
-static void
-us_pg_leave(us_pg_t *pg)
-{
-    us_pg_drop(pg);
-    pg->host = (pg->host + 1) % pg->info.nhosts;
 }
 
 
@@ -1679,8 +1675,6 @@ us_pg_unconfirmed(us_pg_t *pg, const char *names)
 static int
 us_pg_left_result(us_pg_t *pg, const PGresult *res, void *data)
 {
-    (void) data;
-
     if (strcmp(PQgetvalue(res, 0, 0), "SyncRep") == 0) {
         us_pg_unconfirmed(pg, PQgetvalue(res, 0, 1));
 
@@ -1733,8 +1727,6 @@ static int
 us_pg_verdict(us_pg_t *pg, const PGresult *res, void *data)
 {
     us_pg_verdict_t  *v = data;
-
-    (void) pg;
 
     switch (PQnfields(res)) {
 
