@@ -348,34 +348,13 @@ us_appender_learn(us_appender_t *p, us_replog_ends_t *ends)
 }
 
 
-/*
- * Another server may have lost the term of a node that took over while this one
- * heard nothing: its lease passes first.  In each session it counts anew.
- */
-
-static int
-us_appender_waits(us_appender_t *p)
-{
-    uint64_t  now, lease;
-
-    now = p->now(p->data);
-    lease = us_relaxed(&p->place->lease);
-
-    if (p->session != p->log->session) {
-        p->session = p->log->session;
-        p->since = us_replog_lease(p->place, now) ? 0 : now;
-    }
-
-    return p->since && now - p->since <= lease + lease / US_REPLOG_DRIFT;
-}
-
-
 /* what a commit has come to; row: what it has appended, with ids; or NULL */
 
 static us_appender_rc_t
 us_appender_done(us_appender_t *p, us_replog_rc_t rc, us_replog_ends_t *ends,
     const us_replog_row_t *row, uint64_t ids, uint64_t sent)
 {
+    uint64_t          now, lease;
     us_appender_rc_t  learnt;
 
     if (rc != US_REPLOG_OK) {
@@ -398,7 +377,21 @@ us_appender_done(us_appender_t *p, us_replog_rc_t rc, us_replog_ends_t *ends,
         ends->last_ids += ids;
     }
 
-    if (us_appender_waits(p)) {
+    /*
+     * Another server may have lost the term of a node that took over while this
+     * one heard nothing: its lease passes first.  In each session it counts
+     * anew.
+     */
+
+    now = p->now(p->data);
+    lease = us_relaxed(&p->place->lease);
+
+    if (p->session != p->log->session) {
+        p->session = p->log->session;
+        p->since = us_replog_lease(p->place, now) ? 0 : now;
+    }
+
+    if (p->since && now - p->since <= lease + lease / US_REPLOG_DRIFT) {
         us_replog_set_ends(p->place, ends);
         (void) snprintf(p->error, sizeof(p->error), "it was away for longer "
                         "than a lease: another one passes");

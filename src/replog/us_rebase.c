@@ -75,9 +75,6 @@ us_replog_take_row(void *data, const us_replog_row_t *row, const uint8_t *p,
 {
     us_replog_row_t *to = data;
 
-    (void) p;
-    (void) len;
-
     *to = *row;
 
     return -1;
@@ -91,8 +88,6 @@ us_replog_take_part(void *data, const us_replog_row_t *row, const uint8_t *p,
     us_part_t *part = data;
 
     char  err[US_REPLOG_ERROR];
-
-    (void) row;
 
     if (us_part_open(part, 0, p, len, err, sizeof(err)) == -1) {
         memset(part, 0, sizeof(us_part_t));

@@ -272,8 +272,6 @@ us_standby_part(void *data, const us_replog_row_t *row, const uint8_t *p,
 
     us_part_t  part;
 
-    (void) row;
-
     if (us_part_open(&part, sb->parts, p, len, sb->error, sizeof(sb->error))
         == -1)
     {
