@@ -50,7 +50,9 @@
 
 #define US_TRAIN_NTH       2          /* but for the codes: of the sample */
 #define US_TRAIN_LETTERS   16         /* of each context, used or not */
-#define US_TRAIN_PAIRS     (1 << 20)
+#define US_TRAIN_PAIRS     (1 << 20)  /* places, at most: */
+#define US_TRAIN_TEXT      8          /* so many for a text, rounded down */
+#define US_TRAIN_LEAST     (1 << 14)
 #define US_TRAIN_PROBES    8          /* places that a pair may have */
 #define US_TRAIN_SET       (4 * US_TOKENS_MAX)
 
@@ -82,7 +84,8 @@ typedef struct {
 
     /* by the last parse */
     uint32_t              *counts;    /* [ncontexts][ntokens + 1] */
-    us_pair_t             *pairs;     /* US_TRAIN_PAIRS places */
+    us_pair_t             *pairs;
+    size_t                 npairs;    /* places: a power of two */
     uint32_t              *firsts;    /* [US_CTX_GROUP][ntokens + 1] */
     int                    pairing;   /* pairs and first tokens are counted */
 
@@ -182,10 +185,10 @@ us_train_pair(us_training_t *t, unsigned token, unsigned next)
     us_pair_t  *p;
 
     key = token << 16 | next;
-    h = key * 0x9e3779b1u >> 12;
+    h = key * 0x9e3779b1u >> 12;      /* the bits of US_TRAIN_PAIRS */
 
     for (i = 0; i < US_TRAIN_PROBES; i++) {
-        p = &t->pairs[(h + i) & (US_TRAIN_PAIRS - 1)];
+        p = &t->pairs[(h + i) & (t->npairs - 1)];
 
         if (p->key == key || p->count == 0) {
             p->key = key;
@@ -212,7 +215,7 @@ us_train_parse(us_training_t *t, unsigned nth)
            t->ncontexts * (t->ntokens + 1u) * sizeof(uint32_t));
 
     if (t->pairing) {
-        memset(t->pairs, 0, US_TRAIN_PAIRS * sizeof(us_pair_t));
+        memset(t->pairs, 0, t->npairs * sizeof(us_pair_t));
         memset(t->firsts, 0,
                US_CTX_GROUP * (t->ntokens + 1u) * sizeof(uint32_t));
     }
@@ -281,7 +284,7 @@ us_train_renumber(us_training_t *t, const uint16_t *number)
     uint32_t    a, b;
     us_pair_t  *p;
 
-    for (i = 0; i < US_TRAIN_PAIRS; i++) {
+    for (i = 0; i < t->npairs; i++) {
         p = &t->pairs[i];
 
         if (p->count == 0) {
@@ -460,7 +463,7 @@ us_train_rank(us_training_t *t, us_worth_t *list)
 
     n = 0;
 
-    for (i = 0; i < US_TRAIN_PAIRS && n < US_TRAIN_PAIRS / 2; i++) {
+    for (i = 0; i < t->npairs && n < t->npairs / 2; i++) {
         p = &t->pairs[i];
 
         if (p->count < US_TRAIN_SELDOM) {
@@ -581,7 +584,7 @@ us_train_join(us_training_t *t, unsigned target)
     us_worth_t  *list;
 
     set = calloc(US_TRAIN_SET, sizeof(uint16_t));
-    list = malloc(US_TRAIN_PAIRS / 2 * sizeof(us_worth_t));
+    list = malloc(t->npairs / 2 * sizeof(us_worth_t));
     text = malloc(t->in->ntokens * (size_t) US_TOKEN_MAX);
 
     if (set == NULL || list == NULL || text == NULL) {
@@ -696,7 +699,7 @@ us_train_vocabulary(us_training_t *t)
     for ( /* void */ ; round <= US_TRAIN_ROUNDS + US_TRAIN_MORE; round++) {
 
         nth = round + 4 < US_TRAIN_ROUNDS ? 8
-              : round + 1 < US_TRAIN_ROUNDS ? 4 : US_TRAIN_NTH;
+              : round < US_TRAIN_ROUNDS ? 4 : US_TRAIN_NTH;
 
         if (us_train_prepare(t) == -1) {
             return -1;
@@ -798,11 +801,18 @@ us_trainer_init(us_training_t *t, const us_train_t *in,
     t->ncodes = in->ncontexts + US_CODES;
 
     max = in->ntokens + 1;
+    t->npairs = US_TRAIN_PAIRS;
+
+    while (t->npairs > US_TRAIN_TEXT * in->nsamples
+           && t->npairs > US_TRAIN_LEAST)
+    {
+        t->npairs /= 2;
+    }
 
     t->tokens = calloc(max, sizeof(us_token_def_t));
     t->text = malloc(max * US_TOKEN_MAX);
     t->counts = malloc(in->ncontexts * max * sizeof(uint32_t));
-    t->pairs = malloc(US_TRAIN_PAIRS * sizeof(us_pair_t));
+    t->pairs = malloc(t->npairs * sizeof(us_pair_t));
     t->firsts = malloc(US_CTX_GROUP * max * sizeof(uint32_t));
     t->codes = calloc(t->ncodes, sizeof(us_code_def_t));
     t->symbols = malloc(t->ncodes * max * sizeof(uint16_t));
@@ -846,14 +856,14 @@ us_train_cmp_follow(const void *one, const void *two)
 }
 
 
-/* the pairs in order, US_TRAIN_PAIRS at most; returns their number */
+/* the pairs in order; returns their number */
 
 static size_t
 us_train_follows(const us_training_t *t, us_kmeans_pair_t *follows)
 {
     size_t  i, n;
 
-    for (i = 0, n = 0; i < US_TRAIN_PAIRS; i++) {
+    for (i = 0, n = 0; i < t->npairs; i++) {
         if (t->pairs[i].count) {
             follows[n].prev = (uint16_t) (t->pairs[i].key >> 16);
             follows[n].next = (uint16_t) t->pairs[i].key;
@@ -1140,7 +1150,7 @@ us_train_count(us_training_t *t)
     memcpy(counts, t->firsts,
            US_CTX_GROUP * (t->ntokens + 1u) * sizeof(uint32_t));
 
-    for (i = 0; i < US_TRAIN_PAIRS; i++) {
+    for (i = 0; i < t->npairs; i++) {
         p = &t->pairs[i];
 
         if (p->count) {
@@ -1165,7 +1175,7 @@ us_train_contexts(us_training_t *t)
     rc = -1;
     ngroups = t->in->ncontexts - US_CTX_GROUP;
     group = calloc(t->ntokens, 1);
-    follows = malloc(US_TRAIN_PAIRS * sizeof(us_kmeans_pair_t));
+    follows = malloc(t->npairs * sizeof(us_kmeans_pair_t));
 
     if (group && follows) {
         n = us_train_follows(t, follows);
