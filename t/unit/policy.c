@@ -47,12 +47,12 @@ twelfth(void **state)
 }
 
 
-/* of deletes, which are 6 bytes, half as much */
+/* a delete counts as 11 bytes more than it has */
 
 static void
 deletes(void **state)
 {
-    us_policy_t  p = { 12 * MB, 6 * MB, 144 * MB, MB - 1 };
+    us_policy_t  p = { 12 * MB, 1 * MB, 144 * MB, MB - 1 };
 
     assert_false(us_policy_due(&p));
     p.deletes = MB;
