@@ -269,7 +269,7 @@ us_erase_room(const us_erase_t *e)
 
 /* there are no more records to be erased: their words in models are next */
 
-static us_erase_status_t
+static us_store_status_t
 us_erase_tokens(us_erase_t *e)
 {
     us_store_t  *s;
@@ -283,13 +283,13 @@ us_erase_tokens(us_erase_t *e)
     us_store_leave(s);
 
     if (e->tokens == NULL) {
-        return US_ERASE_FAILED;
+        return US_FULL;
     }
 
     e->scanned = 0;
     e->phase = US_ERASE_TEXTS;
 
-    return US_ERASE_MORE;
+    return US_NEW;
 }
 
 
@@ -298,7 +298,7 @@ us_erase_tokens(us_erase_t *e)
  * ids, and is passed over.
  */
 
-static us_erase_status_t
+static us_store_status_t
 us_erase_collect(us_erase_t *e, unsigned n)
 {
     uint64_t     id, word, *p;
@@ -333,14 +333,14 @@ us_erase_collect(us_erase_t *e, unsigned n)
         if ((!us_store_is_erased(e->store, id) || us_log_stub(a, id, &stub))
             && us_erase_put(e, id) != 0)
         {
-            return US_ERASE_FAILED;
+            return US_FULL;
         }
 
         e->low = id;
     }
 
     if (us_erase_room(e) && e->low) {
-        return US_ERASE_MORE;
+        return US_NEW;
     }
 
     if (e->n == 0) {
@@ -360,7 +360,7 @@ us_erase_collect(us_erase_t *e, unsigned n)
     e->scanned = e->list[e->n - 1].id;
     e->left = e->n;
 
-    return US_ERASE_MORE;
+    return US_NEW;
 }
 
 
@@ -479,7 +479,7 @@ us_erase_scan(us_erase_t *e, unsigned n, uint64_t end)
 }
 
 
-static us_erase_status_t
+static us_store_status_t
 us_erase_one_locked(us_erase_t *e, const us_erase_id_t *one)
 {
     int          done;
@@ -513,13 +513,13 @@ us_erase_one_locked(us_erase_t *e, const us_erase_id_t *one)
     (void) us_log_stub(&s->arena, one->id, &stub);
 
     if (done && stub.len <= need) {
-        return US_ERASE_MORE;
+        return US_NEW;
     }
 
     op = us_op(US_OP_ERASED, one->id, s->url, need);
 
     if (!us_ring_fits(&s->arena, us_op_size(&op))) {
-        return US_ERASE_BUSY;
+        return US_BUSY;
     }
 
     us_bulk_keep_locked(&s->arena, 0);
@@ -528,30 +528,30 @@ us_erase_one_locked(us_erase_t *e, const us_erase_id_t *one)
         us_erase_need(e, one->id);
         e->full = 1;
 
-        return US_ERASE_MORE;
+        return US_NEW;
     }
 
     e->figures.erased += !done;
     e->figures.stubs += need != 0;
     e->figures.stub_bytes += need;
 
-    return US_ERASE_MORE;
+    return US_NEW;
 }
 
 
 /* erases up to n ids of the list */
 
-static us_erase_status_t
+static us_store_status_t
 us_erase_write(us_erase_t *e, unsigned n)
 {
     unsigned            k;
     us_store_t         *s;
-    us_erase_status_t   rc;
+    us_store_status_t   rc;
 
     s = e->store;
-    rc = US_ERASE_MORE;
+    rc = US_NEW;
 
-    while (n && e->written < e->n && rc == US_ERASE_MORE) {
+    while (n && e->written < e->n && rc == US_NEW) {
 
         /* most of those that were added meanwhile, before the lock is taken */
 
@@ -560,18 +560,18 @@ us_erase_write(us_erase_t *e, unsigned n)
         us_store_enter(s);
 
         if (us_store_fenced_locked(s)) {
-            rc = US_ERASE_FENCED;
+            rc = US_FENCED;
         }
 
         us_erase_scan(e, UINT_MAX, us_store_next_id(s));
 
         for (k = 0;
              k < US_ERASE_HOLD && n && e->written < e->n
-             && rc == US_ERASE_MORE;
+             && rc == US_NEW;
              k++, n--)
         {
             rc = us_erase_one_locked(e, &e->list[e->written]);
-            e->written += rc == US_ERASE_MORE;
+            e->written += rc == US_NEW;
         }
 
         us_store_leave(s);
@@ -623,14 +623,14 @@ us_erase_texts(us_erase_t *e, unsigned n, uint64_t end)
 
 /* replaces a model, or ends */
 
-static us_erase_status_t
+static us_store_status_t
 us_erase_drop(us_erase_t *e)
 {
     int                 rc;
     us_op_t             op;
     unsigned            tries;
     us_store_t         *s;
-    us_erase_status_t   status;
+    us_store_status_t   status;
 
     s = e->store;
     op = us_op(US_OP_DROP, 0, NULL, 0);
@@ -639,7 +639,7 @@ us_erase_drop(us_erase_t *e)
     rc = us_tokens_next(e->tokens, &op.id, &op.bytes);
 
     if (rc == -1) {
-        return US_ERASE_FAILED;
+        return US_FULL;
     }
 
     /*
@@ -662,10 +662,10 @@ us_erase_drop(us_erase_t *e)
         us_store_leave(s);
     }
 
-    status = US_ERASE_MORE;
+    status = US_NEW;
 
     if (us_store_fenced_locked(s)) {
-        status = US_ERASE_FENCED;
+        status = US_FENCED;
 
     } else if (us_tokens_lost_locked(e->tokens)) {
         us_store_leave(s);
@@ -673,10 +673,10 @@ us_erase_drop(us_erase_t *e)
 
     } else if (rc == 0) {
         us_tokens_clear_locked(e->tokens);
-        status = e->full ? US_ERASE_FULL : US_ERASE_DONE;
+        status = e->full ? US_FULL : US_OK;
 
     } else if (!us_ring_fits(&s->arena, us_op_size(&op))) {
-        status = US_ERASE_BUSY;
+        status = US_BUSY;
 
     } else {
         us_bulk_keep_locked(&s->arena, 0);
@@ -688,7 +688,7 @@ us_erase_drop(us_erase_t *e)
             e->figures.models++;
 
         } else if (rc != 1) {
-            status = US_ERASE_FULL;
+            status = US_FULL;
         }
     }
 
@@ -698,7 +698,7 @@ us_erase_drop(us_erase_t *e)
 }
 
 
-us_erase_status_t
+us_store_status_t
 us_erase_step(us_erase_t *e, unsigned n)
 {
     switch (e->phase) {
@@ -713,7 +713,7 @@ us_erase_step(us_erase_t *e, unsigned n)
             e->phase = US_ERASE_WRITE;
         }
 
-        return US_ERASE_MORE;
+        return US_NEW;
 
     case US_ERASE_TEXTS:
         us_erase_texts(e, n, us_store_next_id(e->store));
@@ -722,7 +722,7 @@ us_erase_step(us_erase_t *e, unsigned n)
             e->phase = US_ERASE_DROP;
         }
 
-        return US_ERASE_MORE;
+        return US_NEW;
 
     case US_ERASE_DROP:
         return us_erase_drop(e);

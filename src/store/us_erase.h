@@ -24,16 +24,6 @@
  */
 #define US_ERASE_MOST  ((size_t) 1 << 20)
 
-typedef enum {
-    US_ERASE_MORE = 0,                /* there is more to do */
-    US_ERASE_DONE,
-    US_ERASE_BUSY,                    /* the ring is full: write it, again */
-    US_ERASE_FULL,                    /* no room in the zone for a stub */
-    US_ERASE_FENCED,
-    US_ERASE_FAILED                   /* no memory */
-} us_erase_status_t;
-
-
 typedef struct {
     uint64_t  erased;                 /* records */
     uint64_t  stubs;                  /* written */
@@ -50,11 +40,13 @@ void us_erase_free(us_erase_t *e);
 
 /*
  * Looks at about n records, or erases so many; of these, US_ERASE_HOLD in one
- * hold of the lock.
+ * hold of the lock.  US_NEW: there is more to do; US_OK: the pass is over;
+ * US_BUSY: the ring is full, again later; US_FULL: no memory, or, at the end of
+ * the pass, no room in the zone for a stub; US_FENCED.
  */
 #define US_ERASE_HOLD  32
 
-us_erase_status_t us_erase_step(us_erase_t *e, unsigned n);
+us_store_status_t us_erase_step(us_erase_t *e, unsigned n);
 const us_erase_figures_t *us_erase_figures(const us_erase_t *e);
 
 

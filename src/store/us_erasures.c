@@ -1048,46 +1048,40 @@ static us_store_status_t
 us_sweep_pass(us_store_t *s, us_sweep_t *sweep)
 {
     size_t              i;
-    us_erase_status_t   rc;
     us_store_status_t   status;
 
-    rc = sweep->over ? US_ERASE_DONE
-                     : us_erase_step(sweep->pass, US_SWEEP_IDS);
+    status = US_OK;
 
-    switch (rc) {
+    if (!sweep->over) {
+        status = us_erase_step(sweep->pass, US_SWEEP_IDS);
 
-    case US_ERASE_MORE:
-        return US_NEW;
-
-    case US_ERASE_BUSY:
-        return US_BUSY;
-
-    case US_ERASE_DONE:
-
-        if (!sweep->over) {
-
-            /* a model may have been installed since the pass has begun */
-
-            sweep->over = 1;
-            sweep->lsn = us_store_published(s);
-        }
-
-        /* adds and models are in the journal, and go from the ring */
-
-        if (sweep->ring < us_head(s)->ring_size) {
-
-            if (us_store_written(s) < sweep->lsn) {
-                return US_BUSY;
-            }
-
-            us_store_enter(s);
-            us_ring_clear_locked(&s->arena, sweep->ring, US_SWEEP_RING);
-            us_store_leave(s);
-
-            sweep->ring += US_SWEEP_RING;
+        if (status == US_NEW) {
             return US_NEW;
         }
 
+        /* a model may have been installed since the pass has begun */
+
+        sweep->over = status == US_OK;
+        sweep->lsn = us_store_published(s);
+    }
+
+    /* adds and models are in the journal, and go from the ring */
+
+    if (sweep->over && sweep->ring < us_head(s)->ring_size) {
+
+        if (us_store_written(s) < sweep->lsn) {
+            return US_BUSY;
+        }
+
+        us_store_enter(s);
+        us_ring_clear_locked(&s->arena, sweep->ring, US_SWEEP_RING);
+        us_store_leave(s);
+
+        sweep->ring += US_SWEEP_RING;
+        return US_NEW;
+    }
+
+    if (sweep->over) {
         i = sweep->n - sweep->noted;
         i = i < US_SWEEP_NOTED ? i : US_SWEEP_NOTED;
         status = us_store_erasures_gone(s, sweep->numbers + sweep->noted, i,
@@ -1100,15 +1094,6 @@ us_sweep_pass(us_store_t *s, us_sweep_t *sweep)
         if (status == US_OK && sweep->noted < sweep->n) {
             return US_NEW;
         }
-
-        break;
-
-    case US_ERASE_FENCED:
-        status = US_FENCED;
-        break;
-
-    default:
-        status = US_FULL;
     }
 
     if (status != US_BUSY) {

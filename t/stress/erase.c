@@ -230,7 +230,7 @@ main(int argc, char **argv)
     us_erase_t         *e;
     us_store_item_t     it;
     us_store_conf_t     conf;
-    us_erase_status_t   rc;
+    us_store_status_t   rc;
 
     ngroups = argc > 1 ? (unsigned) atoi(argv[1]) : 1000;
     mem = mmap(NULL, ZONE, PROT_READ|PROT_WRITE, MAP_SHARED|MAP_ANONYMOUS, -1,
@@ -264,13 +264,13 @@ main(int argc, char **argv)
     /* up to where it writes: see us_erase.c */
 
     rc = us_erase_step(e, UINT32_MAX);
-    rc = rc == US_ERASE_MORE ? us_erase_step(e, UINT32_MAX) : rc;
+    rc = rc == US_NEW ? us_erase_step(e, UINT32_MAX) : rc;
 
     for (i = 0; i < THREADS; i++) {
         pthread_create(&t[i], NULL, thread, (void *) (uintptr_t) i);
     }
 
-    for (g = ngroups; g-- > 0 && rc == US_ERASE_MORE; /* void */) {
+    for (g = ngroups; g-- > 0 && rc == US_NEW; /* void */) {
         meet(g);
         rc = us_erase_step(e, 1);
     }

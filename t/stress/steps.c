@@ -336,15 +336,15 @@ static void
 change_pass(us_store_t *s)
 {
     us_erase_t         *e;
-    us_erase_status_t   rc;
+    us_store_status_t   rc;
 
     e = us_erase_create(s, 100);
 
     do {
         rc = us_erase_step(e, 1000);
-    } while (rc == US_ERASE_MORE);
+    } while (rc == US_NEW);
 
-    if (rc != US_ERASE_DONE) {
+    if (rc != US_OK) {
         fail("a pass has ended with", rc);
     }
 

@@ -357,7 +357,7 @@ static inline void
 stress_erase(us_store_t *s, stress_t *st)
 {
     us_erase_t         *e;
-    us_erase_status_t   rc;
+    us_store_status_t   rc;
 
     e = us_erase_create(s, 1000);
 
@@ -368,7 +368,7 @@ stress_erase(us_store_t *s, stress_t *st)
 
     do {
         rc = us_erase_step(e, 1000);
-    } while (rc == US_ERASE_MORE);
+    } while (rc == US_NEW);
 
     __atomic_fetch_add(&st->erased, us_erase_figures(e)->erased,
                        __ATOMIC_RELAXED);

@@ -228,12 +228,12 @@ gone(zone_t *z, uint64_t id)
 
 /* a pass; *f is what it did */
 
-static us_erase_status_t
+static us_store_status_t
 erase(zone_t *z, size_t most, unsigned step, us_erase_figures_t *f)
 {
     uint64_t            retexts;
     us_erase_t         *e;
-    us_erase_status_t   rc;
+    us_store_status_t   rc;
 
     e = us_erase_create(z->store, most);
     assert_non_null(e);
@@ -247,7 +247,7 @@ erase(zone_t *z, size_t most, unsigned step, us_erase_figures_t *f)
 
         assert_int_equal(us_erase_figures(e)->models,
                          us_head(z->store)->retexts - retexts);
-    } while (rc == US_ERASE_MORE || rc == US_ERASE_BUSY);
+    } while (rc == US_NEW || rc == US_BUSY);
 
     *f = *us_erase_figures(e);
     us_erase_free(e);
@@ -687,7 +687,7 @@ passes(int ring, int sites, unsigned lines, unsigned generated, size_t most,
         }
     }
 
-    assert_int_equal(erase(z, most, step, &f), US_ERASE_DONE);
+    assert_int_equal(erase(z, most, step, &f), US_OK);
     assert_int_equal(f.erased, n);
     check(z);
 
@@ -696,7 +696,7 @@ passes(int ring, int sites, unsigned lines, unsigned generated, size_t most,
         search_texts(z);
     }
 
-    assert_int_equal(erase(z, most, step, &f), US_ERASE_DONE);
+    assert_int_equal(erase(z, most, step, &f), US_OK);
     assert_int_equal(f.erased + f.stubs, 0);
 
     replays(z);
@@ -712,7 +712,7 @@ passes(int ring, int sites, unsigned lines, unsigned generated, size_t most,
             }
         }
 
-        assert_int_equal(erase(z, most, step, &f), US_ERASE_DONE);
+        assert_int_equal(erase(z, most, step, &f), US_OK);
         check(z);
 
         if (!ring) {
@@ -999,7 +999,7 @@ erased_before_lock(void *data)
 
     if (z) {
         gone(z, 0);
-        assert_int_equal(erase(z, 10, 10, &f), US_ERASE_DONE);
+        assert_int_equal(erase(z, 10, 10, &f), US_OK);
         assert_int_equal(f.stubs, 0);
     }
 }
@@ -1035,11 +1035,11 @@ site_ends_meanwhile(void **state)
 
     gone(z, 1);
     e = us_erase_create(z->store, 10);
-    assert_int_equal(us_erase_step(e, 100), US_ERASE_MORE);
-    assert_int_equal(us_erase_step(e, 100), US_ERASE_MORE);
+    assert_int_equal(us_erase_step(e, 100), US_NEW);
+    assert_int_equal(us_erase_step(e, 100), US_NEW);
     assert_int_equal(us_erase_figures(e)->erased, 0);
     assert_int_equal(add(s, "http://a.test/c").new_site, 0);
-    assert_int_equal(us_erase_step(e, 100), US_ERASE_MORE);
+    assert_int_equal(us_erase_step(e, 100), US_NEW);
     assert_int_equal(us_erase_figures(e)->erased, 1);
     assert_int_equal(us_erase_figures(e)->stubs, 1);
     us_erase_free(e);
@@ -1064,7 +1064,7 @@ many_sites(void **state)
     unsigned             i;
     uint64_t             was;
     us_erase_t          *e;
-    us_erase_status_t    rc;
+    us_store_status_t    rc;
 
     z = zone_create(ZONE, 0);
 
@@ -1080,9 +1080,9 @@ many_sites(void **state)
         was = us_erase_figures(e)->erased;
         rc = us_erase_step(e, 1000);
         assert_in_range(us_erase_figures(e)->erased - was, 0, 10);
-    } while (rc == US_ERASE_MORE);
+    } while (rc == US_NEW);
 
-    assert_int_equal(rc, US_ERASE_DONE);
+    assert_int_equal(rc, US_OK);
     assert_int_equal(us_erase_figures(e)->erased, 200);
     us_erase_free(e);
     zone_destroy(z);
@@ -1105,7 +1105,7 @@ beside(void *data, const uint8_t *p, size_t len)
     beside_t  *b = data;
 
     for (i = 0; i < 3; i++) {
-        if (us_erase_step(b->e, 400) == US_ERASE_DONE) {
+        if (us_erase_step(b->e, 400) == US_OK) {
             us_erase_free(b->e);
             b->e = us_erase_create(b->z->store, US_ERASE_MOST);
         }
@@ -1146,7 +1146,7 @@ dump_beside(void **state)
         assert_int_equal(us_store_dump(z->store, beside, &b, &lsn), 0);
         us_erase_free(b.e);
 
-        assert_int_equal(erase(z, US_ERASE_MOST, 1000, &f), US_ERASE_DONE);
+        assert_int_equal(erase(z, US_ERASE_MOST, 1000, &f), US_OK);
         check(z);
 
         /* and all that followed its LSN */
@@ -1206,7 +1206,7 @@ full(void **state)
     low = h->chunks_low;
     h->chunks_low = (h->log_end / 2 >> h->chunk_shift) + 1;
 
-    assert_int_equal(erase(z, US_ERASE_MOST, 1000, &f), US_ERASE_FULL);
+    assert_int_equal(erase(z, US_ERASE_MOST, 1000, &f), US_FULL);
     assert_true(f.erased > 100);
     assert_true(f.erased < 1003);
     assert_int_equal(f.stubs, 0);
@@ -1222,7 +1222,7 @@ full(void **state)
 
     h->chunks_low = low;
     i = (unsigned) f.erased;
-    assert_int_equal(erase(z, US_ERASE_MOST, 1000, &f), US_ERASE_DONE);
+    assert_int_equal(erase(z, US_ERASE_MOST, 1000, &f), US_OK);
     assert_int_equal(i + f.erased, 1003);
     assert_true(f.stubs > 0);
     assert_int_equal(us_store_get(z->store, 2003, buf, &len), US_OK);
@@ -1263,13 +1263,13 @@ busy_and_fenced(void **state)
 
     e = us_erase_create(z->store, US_ERASE_MOST);
     us_store_fence(z->mem);
-    assert_int_equal(us_erase_step(e, 10000), US_ERASE_MORE);
-    assert_int_equal(us_erase_step(e, 10000), US_ERASE_MORE);
-    assert_int_equal(us_erase_step(e, 10000), US_ERASE_FENCED);
+    assert_int_equal(us_erase_step(e, 10000), US_NEW);
+    assert_int_equal(us_erase_step(e, 10000), US_NEW);
+    assert_int_equal(us_erase_step(e, 10000), US_FENCED);
     assert_int_equal(us_erase_figures(e)->erased, 0);
 
     us_store_unfence(z->mem);
-    assert_int_equal(us_erase_step(e, 10000), US_ERASE_BUSY);
+    assert_int_equal(us_erase_step(e, 10000), US_BUSY);
     assert_true(us_erase_figures(e)->erased > 0);
     assert_true(us_erase_figures(e)->erased < 3000);
     us_erase_free(e);
@@ -1301,7 +1301,7 @@ clears_ends(void **state)
     assert_int_equal(*us_area_at(a, US_AREA_LONG, long_end), 0xaa);
     assert_int_equal(a->base[(a->head->log_end + 1) / 2 + 40], 0xaa);
 
-    assert_int_equal(erase(z, US_ERASE_MOST, 1000, &f), US_ERASE_DONE);
+    assert_int_equal(erase(z, US_ERASE_MOST, 1000, &f), US_OK);
     memset(bits, 0xaa, 16);
     assert_null(memmem(z->mem, z->size, bits, 16));
     assert_int_equal(lookup(z->store, "http://a.test/").status, US_SEEN);
@@ -1339,13 +1339,13 @@ site_begins_anew(void **state)
     assert_int_equal(lookup(s, "http://www.a.test/a").id, 0);
 
     gone(z, 0);
-    assert_int_equal(erase(z, 10, 10, &f), US_ERASE_DONE);
+    assert_int_equal(erase(z, 10, 10, &f), US_OK);
     assert_int_equal(f.stubs, 1);
     assert_int_equal(add(s, "http://www.a.test/d").new_site, 0);
 
     gone(z, 2);
     gone(z, 3);
-    assert_int_equal(erase(z, 10, 10, &f), US_ERASE_DONE);
+    assert_int_equal(erase(z, 10, 10, &f), US_OK);
     assert_int_equal(us_store_site(z->store, us_string("www.a.test"), 0,
                                    &site),
                      US_UNKNOWN);
@@ -1647,7 +1647,7 @@ erase_tokens(void **state)
 
     assert_int_equal(us_record_model(s->codec, 0, &first, &was), 0);
 
-    assert_int_equal(erase(z, US_ERASE_MOST, 1000, &f), US_ERASE_DONE);
+    assert_int_equal(erase(z, US_ERASE_MOST, 1000, &f), US_OK);
     assert_int_equal(f.models, 1);
     assert_nowhere(&p, z->store);
 
@@ -1673,7 +1673,7 @@ erase_tokens(void **state)
 
     /* nothing more */
 
-    assert_int_equal(erase(z, US_ERASE_MOST, 1000, &f), US_ERASE_DONE);
+    assert_int_equal(erase(z, US_ERASE_MOST, 1000, &f), US_OK);
     assert_int_equal(f.models, 0);
 
     replays(z);
@@ -1724,7 +1724,7 @@ between(void *data)
             }
         }
 
-        assert_int_equal(erase(b->z, US_ERASE_MOST, 1000, &f), US_ERASE_DONE);
+        assert_int_equal(erase(b->z, US_ERASE_MOST, 1000, &f), US_OK);
         assert_true(b->deletes || f.models > 0);
         b->passed = 1;
     }
@@ -1886,7 +1886,7 @@ added_meanwhile(void **state)
     us_store_t          *s, *r;
     us_erase_t          *e;
     us_store_lock_t      lock = { adding, added, &a };
-    us_erase_status_t    rc;
+    us_store_status_t    rc;
 
     z = tokens_fill(RING, 1);
     memset(&a, 0, sizeof(adding_t));
@@ -1918,9 +1918,9 @@ added_meanwhile(void **state)
     do {
         rc = us_erase_step(e, 1000);
         drain(z);
-    } while (rc == US_ERASE_MORE);
+    } while (rc == US_NEW);
 
-    assert_int_equal(rc, US_ERASE_DONE);
+    assert_int_equal(rc, US_OK);
     assert_int_equal(us_erase_figures(e)->models, 1);
     assert_int_equal(nknown, n + 128);
     us_erase_free(e);
