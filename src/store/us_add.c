@@ -235,8 +235,12 @@ us_store_add_look(us_store_t *s, us_store_item_t *items, size_t n,
     us_store_seen(s, items, n);
     s->npicks = 0;
 
-    if (older) {
-        us_store_pick(s, items, n, older);
+    if (older && us_store_due(s, items, n, older)) {
+        for (i = 0; i < n; i++) {
+            if (items[i].status == US_DUE) {
+                us_store_pick_one(s->picks, &s->npicks, items[i].id, i);
+            }
+        }
     }
 
     for (i = 0, unseen = 0; i < n; i++) {

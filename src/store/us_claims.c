@@ -352,24 +352,6 @@ us_store_pick_one(us_store_pick_t *picks, unsigned *n, uint64_t id, size_t at)
 }
 
 
-void
-us_store_pick(us_store_t *s, us_store_item_t *items, size_t n,
-    uint32_t older)
-{
-    size_t  i;
-
-    if (us_store_due(s, items, n, older) == 0) {
-        return;
-    }
-
-    for (i = 0; i < n; i++) {
-        if (items[i].status == US_DUE) {
-            us_store_pick_one(s->picks, &s->npicks, items[i].id, i);
-        }
-    }
-}
-
-
 /*
  * Claims the first n picks, whose ids differ and which there is room for: by
  * one operation and one commit, or as many as a key can have in one.
@@ -474,6 +456,7 @@ us_store_claim_group(us_store_t *s, us_store_claim_t *claims, size_t n,
     uint64_t           unit, last;
     us_store_pick_t   *p;
     us_store_claim_t  *c;
+    us_store_status_t  status;
 
     for (i = 0, s->npicks = 0; i < n; i++) {
         us_store_pick_one(s->picks, &s->npicks, claims[i].id, i);
@@ -481,17 +464,15 @@ us_store_claim_group(us_store_t *s, us_store_claim_t *claims, size_t n,
 
     us_store_enter(s);
 
-    if (us_store_fenced_locked(s)) {
-        us_store_leave(s);
-        return US_FENCED;
-    }
+    status = us_store_fenced_locked(s) ? US_FENCED
+             : us_store_tick_locked(s) != 0
+               || us_keys_turn_locked(&s->arena, 0, 0) != 0
+               || !us_ring_fits(&s->arena, us_store_pick_bytes(s)) ? US_BUSY
+             : US_OK;
 
-    if (us_store_tick_locked(s) != 0
-        || us_keys_turn_locked(&s->arena, 0, 0) != 0
-        || !us_ring_fits(&s->arena, us_store_pick_bytes(s)))
-    {
+    if (status != US_OK) {
         us_store_leave(s);
-        return US_BUSY;
+        return status;
     }
 
     unit = us_store_revisit(s) ? at / us_store_revisit(s) : 0;

@@ -277,16 +277,10 @@ uint32_t us_claims_short(uint64_t clock, uint16_t value);
 void us_store_pick_one(us_store_pick_t *picks, unsigned *n, uint64_t id,
     size_t at);
 
-/* of a group that is being added */
-
-/* the items that are due, by id */
-void us_store_pick(us_store_t *s, us_store_item_t *items, size_t n,
-    uint32_t older);
-
 /*
- * Under the lock: brings the clock up to the handle's time; -1: the ring is
- * full.  Claims those of the picked that are still due, of items below n; there
- * is room in the ring.
+ * Under the lock, of a group that is being added: brings the clock up to the
+ * handle's time; -1: the ring is full.  Claims those of the picked that are
+ * still due, of items below n; there is room in the ring.
  */
 int us_store_tick_locked(us_store_t *s);
 void us_store_pick_locked(us_store_t *s, us_store_item_t *items, size_t n,
