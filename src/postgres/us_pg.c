@@ -79,6 +79,29 @@ typedef struct {
 } us_pg_conninfo_t;
 
 
+/* arguments of a statement; they point into the caller's memory, but numbers */
+
+typedef struct {
+    int                n;
+    const char        *values[US_PG_ARGS];
+    int                lengths[US_PG_ARGS];
+    int                formats[US_PG_ARGS];
+    uint64_t           numbers[US_PG_ARGS];
+} us_pg_args_t;
+
+
+/* what the server has reported of a change, and then of its standbys */
+
+typedef struct {
+    int                 changed;
+    uint64_t            x;
+    uint64_t            lsn;          /* not before the end of the commit */
+    int                 standbys;     /* there are synchronous ones */
+    int                 flushed;      /* and one of them has all up to lsn */
+    char                names[128];
+} us_pg_verdict_t;
+
+
 typedef struct {
     us_replog_t        log;           /* first: what the caller has */
 
@@ -99,23 +122,14 @@ typedef struct {
     int64_t            deadline;
     int64_t            asked;         /* when stopping() was called last, ms */
     int                ended;         /* the server has ended the session */
+    us_pg_args_t       args;
+    us_pg_verdict_t    verdict;
     char               state[6];      /* SQLSTATE of the statement, or "" */
 
     uint64_t           making;        /* number of the base that is made */
     uint64_t           reading;       /* of the one that is read */
     uint64_t           trimmed;       /* LSN below which no row is any more */
 } us_pg_t;
-
-
-/* arguments of a statement; they point into the caller's memory, but numbers */
-
-typedef struct {
-    int                n;
-    const char        *values[US_PG_ARGS];
-    int                lengths[US_PG_ARGS];
-    int                formats[US_PG_ARGS];
-    uint64_t           numbers[US_PG_ARGS];
-} us_pg_args_t;
 
 
 /* a result with rows, in the order of the statements; -1: no more, please */
@@ -1351,18 +1365,6 @@ typedef struct {
 } us_pg_reader_t;
 
 
-/* what the server has reported of a change, and then of its standbys */
-
-typedef struct {
-    int                 changed;
-    uint64_t            x;
-    uint64_t            lsn;          /* not before the end of the commit */
-    int                 standbys;     /* there are synchronous ones */
-    int                 flushed;      /* and one of them has all up to lsn */
-    char                names[128];
-} us_pg_verdict_t;
-
-
 static int
 us_pg_check(const char *conninfo, char *err, size_t size)
 {
@@ -1425,7 +1427,7 @@ us_pg_open(const char *conninfo, uint32_t shard, int single,
  */
 
 static us_pg_t *
-us_pg_begin(us_replog_t *log, us_pg_args_t *args, int change, uint64_t more)
+us_pg_begin(us_replog_t *log, int change, uint64_t more)
 {
     us_pg_t  *pg = (us_pg_t *) log;
 
@@ -1434,8 +1436,8 @@ us_pg_begin(us_replog_t *log, us_pg_args_t *args, int change, uint64_t more)
     pg->deadline = pg->asked + pg->timeout + (int64_t) more;
     pg->log.error[0] = '\0';
 
-    args->n = 0;
-    us_pg_u32(args, pg->shard);
+    pg->args.n = 0;
+    us_pg_u32(&pg->args, pg->shard);
 
     return pg;
 }
@@ -1497,8 +1499,8 @@ us_pg_head_result(us_pg_t *pg, const PGresult *res, void *data)
 
 
 static us_replog_rc_t
-us_pg_query(us_pg_t *pg, us_pg_statement_t statement, us_pg_args_t *args,
-    us_pg_result_pt result, us_pg_reader_t *reader)
+us_pg_query(us_pg_t *pg, us_pg_statement_t statement, us_pg_result_pt result,
+    us_pg_reader_t *reader)
 {
     us_replog_rc_t  rc;
 
@@ -1508,7 +1510,7 @@ us_pg_query(us_pg_t *pg, us_pg_statement_t statement, us_pg_args_t *args,
         return rc;
     }
 
-    if (us_pg_send(pg, statement, args, 1) == -1
+    if (us_pg_send(pg, statement, &pg->args, 1) == -1
         || !PQsetSingleRowMode(pg->conn)
         || us_pg_sync(pg) == -1
         || us_pg_results(pg, 1, result, reader) == -1)
@@ -1536,13 +1538,12 @@ static us_replog_rc_t
 us_pg_head(us_replog_t *log, us_replog_head_t *head)
 {
     us_pg_t         *pg;
-    us_pg_args_t     args;
     us_pg_reader_t   reader = { .head = head };
 
     memset(head, 0, sizeof(us_replog_head_t));
-    pg = us_pg_begin(log, &args, 0, 0);
+    pg = us_pg_begin(log, 0, 0);
 
-    return us_pg_query(pg, US_PG_HEAD, &args, us_pg_head_result, &reader);
+    return us_pg_query(pg, US_PG_HEAD, us_pg_head_result, &reader);
 }
 
 
@@ -1571,13 +1572,12 @@ static us_replog_rc_t
 us_pg_row(us_replog_t *log, uint64_t lsn, us_replog_take_pt take, void *data)
 {
     us_pg_t         *pg;
-    us_pg_args_t     args;
     us_pg_reader_t   reader = { .take = take, .data = data };
 
-    pg = us_pg_begin(log, &args, 0, 0);
-    us_pg_u64(&args, lsn);
+    pg = us_pg_begin(log, 0, 0);
+    us_pg_u64(&pg->args, lsn);
 
-    return us_pg_query(pg, US_PG_ROW, &args, us_pg_row_result, &reader);
+    return us_pg_query(pg, US_PG_ROW, us_pg_row_result, &reader);
 }
 
 
@@ -1586,19 +1586,18 @@ us_pg_read(us_replog_t *log, uint64_t lsn, size_t max, us_replog_take_pt take,
     void *data)
 {
     us_pg_t         *pg;
-    us_pg_args_t     args;
     us_pg_reader_t   reader = { .take = take, .data = data };
 
-    pg = us_pg_begin(log, &args, 0, 0);
+    pg = us_pg_begin(log, 0, 0);
 
     if (lsn > INT64_MAX - max) {
         return US_REPLOG_NONE;
     }
 
-    us_pg_u64(&args, lsn);
-    us_pg_u64(&args, lsn + (max ? max : 1));
+    us_pg_u64(&pg->args, lsn);
+    us_pg_u64(&pg->args, lsn + (max ? max : 1));
 
-    return us_pg_query(pg, US_PG_READ, &args, us_pg_row_result, &reader);
+    return us_pg_query(pg, US_PG_READ, us_pg_row_result, &reader);
 }
 
 
@@ -1639,18 +1638,17 @@ us_pg_base(us_replog_t *log, uint32_t part, us_replog_take_pt take,
     void *data)
 {
     us_pg_t         *pg;
-    us_pg_args_t     args;
     us_replog_rc_t   rc;
     us_pg_reader_t   reader = { .take = take, .data = data, .part = part };
 
-    pg = us_pg_begin(log, &args, 0, 0);
+    pg = us_pg_begin(log, 0, 0);
 
     if (part) {
-        us_pg_u32(&args, part);
-        us_pg_u64(&args, pg->reading);
+        us_pg_u32(&pg->args, part);
+        us_pg_u64(&pg->args, pg->reading);
     }
 
-    rc = us_pg_query(pg, part ? US_PG_BASE_PART : US_PG_BASE, &args,
+    rc = us_pg_query(pg, part ? US_PG_BASE_PART : US_PG_BASE,
                      us_pg_base_result, &reader);
 
     return reader.bad ? US_REPLOG_REFUSED : rc;
@@ -1774,13 +1772,14 @@ us_pg_flushed(us_pg_t *pg, unsigned before, us_pg_verdict_t *v)
  */
 
 static us_replog_rc_t
-us_pg_change(us_pg_t *pg, us_pg_statement_t statement, us_pg_args_t *args,
-    size_t len, us_pg_verdict_t *v)
+us_pg_change(us_pg_t *pg, us_pg_statement_t statement, size_t len)
 {
-    int64_t         end;
-    us_pg_args_t    lock;
-    us_replog_rc_t  rc;
+    int64_t           end;
+    us_pg_args_t      lock;
+    us_replog_rc_t    rc;
+    us_pg_verdict_t  *v;
 
+    v = &pg->verdict;
     memset(v, 0, sizeof(us_pg_verdict_t));
 
     rc = us_pg_connect(pg);
@@ -1796,7 +1795,7 @@ us_pg_change(us_pg_t *pg, us_pg_statement_t statement, us_pg_args_t *args,
 
     if ((statement == US_PG_REBASE_END
          && us_pg_send(pg, US_PG_LOCK, &lock, 0) == -1)
-        || us_pg_send(pg, statement, args, 0) == -1
+        || us_pg_send(pg, statement, &pg->args, 0) == -1
         || us_pg_sync(pg) == -1
         || us_pg_flushed(pg, 1, v) == -1)
     {
@@ -1850,15 +1849,13 @@ us_pg_change(us_pg_t *pg, us_pg_statement_t statement, us_pg_args_t *args,
 static us_replog_rc_t
 us_pg_create(us_replog_t *log, const uint8_t uuid[16], const char *settings)
 {
-    us_pg_t          *pg;
-    us_pg_args_t      args;
-    us_pg_verdict_t   v;
+    us_pg_t  *pg;
 
-    pg = us_pg_begin(log, &args, 1, 0);
-    us_pg_arg(&args, uuid, 16);
-    us_pg_text(&args, settings);
+    pg = us_pg_begin(log, 1, 0);
+    us_pg_arg(&pg->args, uuid, 16);
+    us_pg_text(&pg->args, settings);
 
-    return us_pg_change(pg, US_PG_CREATE, &args, 0, &v);
+    return us_pg_change(pg, US_PG_CREATE, 0);
 }
 
 
@@ -1896,38 +1893,34 @@ static us_replog_rc_t
 us_pg_append(us_replog_t *log, const us_replog_row_t *prev,
     const us_replog_row_t *row, const uint8_t *p, size_t len, uint64_t acked)
 {
-    us_pg_t          *pg;
-    us_pg_args_t      args;
-    us_pg_verdict_t   v;
+    us_pg_t  *pg;
 
-    pg = us_pg_begin(log, &args, 1, len / US_PG_RATE);
+    pg = us_pg_begin(log, 1, len / US_PG_RATE);
 
     if (!us_pg_follows(pg, prev, row, len) || row->term != prev->term) {
         return US_REPLOG_REFUSED;
     }
 
-    us_pg_previous(&args, prev);
-    us_pg_u64(&args, row->next);
-    us_pg_u64(&args, row->crc);
-    us_pg_arg(&args, p, len);
-    us_pg_u64(&args, acked);
+    us_pg_previous(&pg->args, prev);
+    us_pg_u64(&pg->args, row->next);
+    us_pg_u64(&pg->args, row->crc);
+    us_pg_arg(&pg->args, p, len);
+    us_pg_u64(&pg->args, acked);
 
-    return us_pg_change(pg, US_PG_APPEND, &args, len, &v);
+    return us_pg_change(pg, US_PG_APPEND, len);
 }
 
 
 static us_replog_rc_t
 us_pg_beat(us_replog_t *log, const us_replog_row_t *last, uint64_t acked)
 {
-    us_pg_t          *pg;
-    us_pg_args_t      args;
-    us_pg_verdict_t   v;
+    us_pg_t  *pg;
 
-    pg = us_pg_begin(log, &args, 1, 0);
-    us_pg_previous(&args, last);
-    us_pg_u64(&args, acked);
+    pg = us_pg_begin(log, 1, 0);
+    us_pg_previous(&pg->args, last);
+    us_pg_u64(&pg->args, acked);
 
-    return us_pg_change(pg, US_PG_BEAT, &args, 0, &v);
+    return us_pg_change(pg, US_PG_BEAT, 0);
 }
 
 
@@ -1936,29 +1929,27 @@ us_pg_promote(us_replog_t *log, const us_replog_row_t *prev, uint64_t old,
     const us_replog_row_t *row, const uint8_t *p, size_t len,
     const char *holder, const char *settings, uint64_t *beat)
 {
-    us_pg_t          *pg;
-    us_pg_args_t      args;
-    us_replog_rc_t    rc;
-    us_pg_verdict_t   v;
+    us_pg_t         *pg;
+    us_replog_rc_t   rc;
 
-    pg = us_pg_begin(log, &args, 1, len / US_PG_RATE);
+    pg = us_pg_begin(log, 1, len / US_PG_RATE);
 
     if (!us_pg_follows(pg, prev, row, len)) {
         return US_REPLOG_REFUSED;
     }
 
-    us_pg_previous(&args, prev);
-    us_pg_u64(&args, row->next);
-    us_pg_u64(&args, row->crc);
-    us_pg_arg(&args, p, len);
-    us_pg_u64(&args, old);
-    us_pg_u64(&args, row->term);
-    us_pg_text(&args, holder);
-    us_pg_text(&args, settings);
+    us_pg_previous(&pg->args, prev);
+    us_pg_u64(&pg->args, row->next);
+    us_pg_u64(&pg->args, row->crc);
+    us_pg_arg(&pg->args, p, len);
+    us_pg_u64(&pg->args, old);
+    us_pg_u64(&pg->args, row->term);
+    us_pg_text(&pg->args, holder);
+    us_pg_text(&pg->args, settings);
 
-    rc = us_pg_change(pg, US_PG_PROMOTE, &args, len, &v);
+    rc = us_pg_change(pg, US_PG_PROMOTE, len);
 
-    *beat = v.x;
+    *beat = pg->verdict.x;
 
     return rc;
 }
@@ -1968,25 +1959,23 @@ static us_replog_rc_t
 us_pg_rebase_part(us_replog_t *log, uint64_t term, uint32_t part,
     const uint8_t *p, size_t len)
 {
-    us_pg_t          *pg;
-    us_pg_args_t      args;
-    us_replog_rc_t    rc;
-    us_pg_verdict_t   v;
+    us_pg_t         *pg;
+    us_replog_rc_t   rc;
 
-    pg = us_pg_begin(log, &args, 1, len / US_PG_RATE);
-    us_pg_u64(&args, term);
-    us_pg_arg(&args, p, len);
+    pg = us_pg_begin(log, 1, len / US_PG_RATE);
+    us_pg_u64(&pg->args, term);
+    us_pg_arg(&pg->args, p, len);
 
     if (part) {
-        us_pg_u32(&args, part);
-        us_pg_u64(&args, pg->making);
+        us_pg_u32(&pg->args, part);
+        us_pg_u64(&pg->args, pg->making);
 
-        return us_pg_change(pg, US_PG_REBASE_PART, &args, len, &v);
+        return us_pg_change(pg, US_PG_REBASE_PART, len);
     }
 
     pg->making = 0;
-    rc = us_pg_change(pg, US_PG_REBASE_FIRST, &args, len, &v);
-    pg->making = v.x;
+    rc = us_pg_change(pg, US_PG_REBASE_FIRST, len);
+    pg->making = pg->verdict.x;
 
     return rc;
 }
@@ -1996,32 +1985,28 @@ static us_replog_rc_t
 us_pg_rebase(us_replog_t *log, uint64_t term, uint64_t first, uint64_t lsn,
     uint32_t parts)
 {
-    us_pg_t          *pg;
-    us_pg_args_t      args;
-    us_pg_verdict_t   v;
+    us_pg_t  *pg;
 
-    pg = us_pg_begin(log, &args, 1, 0);
-    us_pg_u64(&args, term);
-    us_pg_u64(&args, lsn);
-    us_pg_u32(&args, parts);
-    us_pg_u64(&args, pg->making);
-    us_pg_u64(&args, first);
+    pg = us_pg_begin(log, 1, 0);
+    us_pg_u64(&pg->args, term);
+    us_pg_u64(&pg->args, lsn);
+    us_pg_u32(&pg->args, parts);
+    us_pg_u64(&pg->args, pg->making);
+    us_pg_u64(&pg->args, first);
 
-    return us_pg_change(pg, US_PG_REBASE_END, &args, 0, &v);
+    return us_pg_change(pg, US_PG_REBASE_END, 0);
 }
 
 
 static us_replog_rc_t
 us_pg_trim(us_replog_t *log)
 {
-    us_pg_t          *pg;
-    us_pg_args_t      args;
-    us_replog_rc_t    rc;
-    us_pg_verdict_t   v;
+    us_pg_t         *pg;
+    us_replog_rc_t   rc;
 
-    pg = us_pg_begin(log, &args, 1, 0);
-    us_pg_u64(&args, pg->trimmed);
-    rc = us_pg_change(pg, US_PG_TRIM, &args, 0, &v);
+    pg = us_pg_begin(log, 1, 0);
+    us_pg_u64(&pg->args, pg->trimmed);
+    rc = us_pg_change(pg, US_PG_TRIM, 0);
 
     if (rc == US_REPLOG_REFUSED) {
         pg->trimmed = 0;
@@ -2029,7 +2014,7 @@ us_pg_trim(us_replog_t *log)
     }
 
     if (rc == US_REPLOG_OK) {
-        pg->trimmed = v.x;
+        pg->trimmed = pg->verdict.x;
     }
 
     return rc;
