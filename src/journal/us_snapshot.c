@@ -58,58 +58,69 @@ us_snapshot_begin(us_snapshot_t *s, int dirfd, const uint8_t *uuid,
 }
 
 
-/* writes the next block of what has gathered, from *used on */
+/*
+ * Writes blocks of what has gathered, as long as it is `least` bytes, and more
+ * than a part of an operation.
+ */
 
 static int
-us_snapshot_block(us_snapshot_t *s, size_t *used)
+us_snapshot_blocks(us_snapshot_t *s, size_t least)
 {
+    size_t      used;
     ssize_t     n;
     uint8_t    *p;
     uint64_t    ids;
     us_block_t  b;
 
-    p = s->buf + *used;
-    n = us_block_fill(p + US_BLOCK_HEADER, s->len - *used, s->ops, &ids);
+    for (used = 0; s->len - used >= least; used += n) {
+        p = s->buf + used;
+        n = us_block_fill(p + US_BLOCK_HEADER, s->len - used, s->ops, &ids);
 
-    if (n == -1) {
-        return us_disk_fail(&s->error, 0, "the stream has no operation");
+        if (n == -1) {
+            return us_disk_fail(&s->error, 0, "the stream has no operation");
+        }
+
+        if (n == 0) {
+            break;
+        }
+
+        memset(&b, 0, sizeof(us_block_t));
+        b.len = (uint32_t) n;
+        b.lsn = s->lsn;
+        b.ids = s->nids;
+        b.prev = s->crc;
+
+        (void) us_block_write(p, &b, s->head.crc);
+
+        if (us_disk_pwrite(s->fd, p, US_BLOCK_HEADER + n, s->offset) == -1) {
+            return us_disk_fail(&s->error, errno, "write to \""
+                                US_SNAPSHOT_TMP "\" failed");
+        }
+
+        s->offset += US_BLOCK_HEADER + n;
+        s->lsn += n;
+        s->nids += ids;
+        s->crc = b.crc;
+        s->blocks++;
+
+        /*
+         * If the kernel got all of it by the fsync() at the end, a sync of the
+         * journal would wait until gigabytes are on the disk.  It is a hint: an
+         * error is reported by the fsync().
+         */
+
+        if (s->offset - s->started >= US_SNAPSHOT_START) {
+            (void) sync_file_range(s->fd, (off_t) s->started,
+                                   (off_t) (s->offset - s->started),
+                                   SYNC_FILE_RANGE_WRITE);
+            s->started = s->offset;
+        }
     }
 
-    if (n == 0) {
-        return 0;
-    }
-
-    memset(&b, 0, sizeof(us_block_t));
-    b.len = (uint32_t) n;
-    b.lsn = s->lsn;
-    b.ids = s->nids;
-    b.prev = s->crc;
-
-    (void) us_block_write(p, &b, s->head.crc);
-
-    if (us_disk_pwrite(s->fd, p, US_BLOCK_HEADER + n, s->offset) == -1) {
-        return us_disk_fail(&s->error, errno, "write to \"" US_SNAPSHOT_TMP
-                            "\" failed");
-    }
-
-    s->offset += US_BLOCK_HEADER + n;
-    s->lsn += n;
-    s->nids += ids;
-    s->crc = b.crc;
-    s->blocks++;
-    *used += n;
-
-    /*
-     * If the kernel got all of it by the fsync() at the end, a sync of the
-     * journal would wait until gigabytes are on the disk.  It is a hint: an
-     * error is reported by the fsync().
-     */
-
-    if (s->offset - s->started >= US_SNAPSHOT_START) {
-        (void) sync_file_range(s->fd, (off_t) s->started,
-                               (off_t) (s->offset - s->started),
-                               SYNC_FILE_RANGE_WRITE);
-        s->started = s->offset;
+    if (used) {
+        s->len -= used;
+        memmove(s->buf + US_BLOCK_HEADER, s->buf + US_BLOCK_HEADER + used,
+                s->len);
     }
 
     return 0;
@@ -121,7 +132,7 @@ us_snapshot_out(void *data, const uint8_t *p, size_t len)
 {
     us_snapshot_t  *s = data;
 
-    size_t          size, used;
+    size_t          size;
     uint8_t        *buf;
 
     if (s->len + len > s->buf_size) {
@@ -140,20 +151,9 @@ us_snapshot_out(void *data, const uint8_t *p, size_t len)
     memcpy(s->buf + US_BLOCK_HEADER + s->len, p, len);
     s->len += len;
 
-    for (used = 0; s->len - used >= 2 * US_BLOCK_SIZE; /* void */ ) {
-        size = used;
-
-        if (us_snapshot_block(s, &used) == -1) {
-            return -1;
-        }
-
-        if (used == size) {
-            break;
-        }
+    if (us_snapshot_blocks(s, 2 * US_BLOCK_SIZE) == -1) {
+        return -1;
     }
-
-    s->len -= used;
-    memmove(s->buf + US_BLOCK_HEADER, s->buf + US_BLOCK_HEADER + used, s->len);
 
     us_fault(US_FAULT_SNAPSHOT);
 
@@ -166,24 +166,17 @@ us_snapshot_finish(us_snapshot_t *s, uint64_t lsn, us_manifest_t *m)
 {
     int         rc;
     char        name[US_DISK_NAME];
-    size_t      used, before;
     uint8_t     p[US_BLOCK_HEADER];
     us_block_t  b;
 
-    for (used = 0; used < s->len; /* void */ ) {
-        before = used;
-
-        if (us_snapshot_block(s, &used) == -1) {
-            return -1;
-        }
-
-        if (used == before) {
-            return us_disk_fail(&s->error, 0, "the stream ends in the middle "
-                                "of an operation");
-        }
+    if (us_snapshot_blocks(s, 1) == -1) {
+        return -1;
     }
 
-    s->len = 0;
+    if (s->len) {
+        return us_disk_fail(&s->error, 0, "the stream ends in the middle of an "
+                            "operation");
+    }
 
     memset(&b, 0, sizeof(us_block_t));
     b.lsn = lsn;
