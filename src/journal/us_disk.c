@@ -201,25 +201,20 @@ us_disk_again(int fd, uint64_t offset)
 int
 us_disk_passing(int err)
 {
-    switch (err) {
+    size_t  i;
 
-    case EMFILE:
-    case ENFILE:
-    case ENOMEM:
-    case ENOSPC:
-    case EDQUOT:
-    case EROFS:
-    case EACCES:
-    case EPERM:
-    case EAGAIN:
-    case EINTR:
-    case ESTALE:
-    case ETIMEDOUT:
-        return 1;
+    static const int  passing[] = {
+        EMFILE, ENFILE, ENOMEM, ENOSPC, EDQUOT, EROFS, EACCES, EPERM, EAGAIN,
+        EINTR, ESTALE, ETIMEDOUT
+    };
 
-    default:
-        return 0;
+    for (i = 0; i < sizeof(passing) / sizeof(passing[0]); i++) {
+        if (passing[i] == err) {
+            return 1;
+        }
     }
+
+    return 0;
 }
 
 

@@ -657,12 +657,9 @@ us_load(us_life_t *l)
 
     sh = l->sh;
 
-    if (us_job_stopping(l) || us_job_now(l) < us_acquire(&sh->load_next)) {
-        return;
-    }
-
-    if (us_share_state(sh) == US_LIFE_LOOKUP
-        && us_acquire(&sh->load_wanted) == 0)
+    if (us_job_stopping(l) || us_job_now(l) < us_acquire(&sh->load_next)
+        || (us_share_state(sh) == US_LIFE_LOOKUP
+            && us_acquire(&sh->load_wanted) == 0))
     {
         return;
     }

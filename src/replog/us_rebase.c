@@ -280,22 +280,19 @@ us_rebase_force(us_rebase_t *rb)
 
         if (rc == US_REPLOG_REFUSED) {
 
-            /* is the base in force this one: OK, REFUSED, or not known */
+            /* is the base in force this one, another one, or not known? */
 
             memset(&part, 0, sizeof(us_part_t));
 
             rc = rb->log->ops->base(rb->log, 0, us_replog_take_part, &part);
 
-            if (rc == US_REPLOG_OK || rc == US_REPLOG_NONE) {
-                rc = rc == US_REPLOG_OK && part.base == rb->base
-                     ? US_REPLOG_OK : US_REPLOG_REFUSED;
-            }
-
-            if (rc == US_REPLOG_OK) {
+            if (rc == US_REPLOG_OK && part.base == rb->base) {
                 return 0;
             }
 
-            if (rc == US_REPLOG_REFUSED) {
+            if (rc == US_REPLOG_OK || rc == US_REPLOG_NONE
+                || rc == US_REPLOG_REFUSED)
+            {
                 return us_rebase_fail(rb, "this node is not the primary any "
                                           "more, or another base was made");
             }
