@@ -456,26 +456,24 @@ us_life_lag(const us_life_t *l, us_life_lag_t *lag)
 int
 us_life_admits(const us_life_t *l, unsigned wants)
 {
-    int  change;
-
-    change = (wants & US_WANTS_CHANGE) != 0;
+    if (wants & US_WANTS_CHANGE) {
+        return us_life_writable(l, NULL);
+    }
 
     switch (us_life_state(l)) {
 
     case US_LIFE_READY:
-        return !change || us_life_writable(l, NULL);
-
     case US_LIFE_REPLICA:
-        return !change;
+        return 1;
 
     case US_LIFE_FOLLOWING:
     case US_LIFE_STANDBY:
     case US_LIFE_STALLED:
     case US_LIFE_DAMAGED:
-        return !change && !(wants & US_WANTS_ALL) && us_life_current(l);
+        return !(wants & US_WANTS_ALL) && us_life_current(l);
 
     case US_LIFE_LOOKUP:
-        return !change && (wants & US_WANTS_BY_ID);
+        return (wants & US_WANTS_BY_ID) != 0;
 
     default:
         return 0;
@@ -486,21 +484,7 @@ us_life_admits(const us_life_t *l, unsigned wants)
 int
 us_life_answers(const us_life_t *l, int found)
 {
-    switch (us_life_state(l)) {
-
-    case US_LIFE_READY:
-        return 1;
-
-    case US_LIFE_FOLLOWING:
-    case US_LIFE_REPLICA:
-    case US_LIFE_STANDBY:
-    case US_LIFE_STALLED:
-    case US_LIFE_DAMAGED:
-        return found && us_life_current(l);
-
-    default:
-        return 0;
-    }
+    return found ? us_life_admits(l, 0) : us_life_state(l) == US_LIFE_READY;
 }
 
 
