@@ -1007,13 +1007,13 @@ us_copier(us_life_t *l)
             || (c && c->begun && c->at.tail.segment < l->copier_gone
                 && c->at.tail.lsn >= l->copier_gone)))
     {
-        (void) us_job_start(l, US_ROLE_KEEPER, us_copier_snapshot_job, NULL);
+        us_job_start(l, US_ROLE_KEEPER, us_copier_snapshot_job, NULL);
 
     } else if (us_erased_wanted(l, l->store)) {
-        (void) us_job_start(l, US_ROLE_KEEPER, us_copier_look_job, NULL);
+        us_job_start(l, US_ROLE_KEEPER, us_copier_look_job, NULL);
 
     } else if (us_job_now(l) >= l->copier_next) {
-        (void) us_job_start(l, US_ROLE_KEEPER, us_copier_job, NULL);
+        us_job_start(l, US_ROLE_KEEPER, us_copier_job, NULL);
     }
 }
 

@@ -11,7 +11,7 @@
 #include <stdio.h>
 
 
-int
+void
 us_job_start(us_life_t *l, us_role_t role, void (*run)(us_job_t *job),
     void (*done)(us_job_t *job))
 {
@@ -23,7 +23,7 @@ us_job_start(us_life_t *l, us_role_t role, void (*run)(us_job_t *job),
         || (l->held >> role & 1 && us_job_now(l) < l->held_until)
         || us_role_take(l->sh, role, l->self, us_job_now(l)) != 0)
     {
-        return -1;
+        return;
     }
 
     job->life = l;
@@ -37,10 +37,7 @@ us_job_start(us_life_t *l, us_role_t role, void (*run)(us_job_t *job),
     if (l->env.start(l->env.data, job) != 0) {
         job->active = 0;
         us_role_release(l->sh, role, l->self);
-        return -1;
     }
-
-    return 0;
 }
 
 

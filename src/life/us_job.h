@@ -44,10 +44,10 @@
 
 /*
  * Takes the role and starts its job: run in a thread, then done in the event
- * loop (may be NULL).  0; -1: another process has the role, it is held
- * (us_life_hold()), or there is no thread.
+ * loop (may be NULL).  Does nothing if another process has the role, if it is
+ * held (us_life_hold()), or if there is no thread.
  */
-int us_job_start(us_life_t *l, us_role_t role, void (*run)(us_job_t *job),
+void us_job_start(us_life_t *l, us_role_t role, void (*run)(us_job_t *job),
     void (*done)(us_job_t *job));
 
 /* of a thread: two messages at most, the caller logs them afterwards */

@@ -420,7 +420,7 @@ us_keep(us_life_t *l)
     now = us_job_now(l);
 
     if (us_data_lacks(l->store, &l->conf.store) && now >= l->declare_next) {
-        (void) us_job_start(l, US_ROLE_KEEPER, us_declare_job, NULL);
+        us_job_start(l, US_ROLE_KEEPER, us_declare_job, NULL);
         return;
     }
 
@@ -447,12 +447,12 @@ us_keep(us_life_t *l)
     }
 
     if (due) {
-        (void) us_job_start(l, US_ROLE_KEEPER, us_snapshot_job, NULL);
+        us_job_start(l, US_ROLE_KEEPER, us_snapshot_job, NULL);
         return;
     }
 
     if (us_erased_wanted(l, l->store)) {
-        (void) us_job_start(l, US_ROLE_KEEPER, us_erased_job, NULL);
+        us_job_start(l, US_ROLE_KEEPER, us_erased_job, NULL);
         return;
     }
 
@@ -461,6 +461,6 @@ us_keep(us_life_t *l)
     }
 
     if (l->conf.scrub && now >= us_acquire(&sh->scrub_next)) {
-        (void) us_job_start(l, US_ROLE_KEEPER, us_scrub_job, NULL);
+        us_job_start(l, US_ROLE_KEEPER, us_scrub_job, NULL);
     }
 }

@@ -664,7 +664,7 @@ us_load(us_life_t *l)
         return;
     }
 
-    (void) us_job_start(l, US_ROLE_LOADER, us_load_job, NULL);
+    us_job_start(l, US_ROLE_LOADER, us_load_job, NULL);
 }
 
 

@@ -771,7 +771,6 @@ us_replica(us_life_t *l)
     if (us_follow_due(l, &l->follow, 1 << US_ROLE_LOADER)
         && us_job_now(l) >= l->follow_next)
     {
-        (void) us_job_start(l, US_ROLE_LOADER, us_replica_job,
-                            us_replica_done);
+        us_job_start(l, US_ROLE_LOADER, us_replica_job, us_replica_done);
     }
 }

@@ -1513,8 +1513,8 @@ us_replicate_done(us_job_t *job)
     if (us_share_state(l->sh) == US_LIFE_READY) {
         us_role_release(l->sh, US_ROLE_LOADER, l->self);
         l->env.moved(l->env.data);
-        (void) us_job_start(l, US_ROLE_WRITER, us_replicate_write_job,
-                            us_replicate_write_done);
+        us_job_start(l, US_ROLE_WRITER, us_replicate_write_job,
+                     us_replicate_write_done);
     }
 }
 
@@ -1537,8 +1537,7 @@ us_replicate(us_life_t *l)
     }
 
     if (us_share_state(l->sh) != US_LIFE_READY) {
-        (void) us_job_start(l, US_ROLE_LOADER, us_replicate_job,
-                            us_replicate_done);
+        us_job_start(l, US_ROLE_LOADER, us_replicate_job, us_replicate_done);
         return;
     }
 
@@ -1552,8 +1551,8 @@ us_replicate(us_life_t *l)
         || !us_replog_recent(&l->sh->replicate.place, us_clock_boottime(),
                              US_APPENDER_BEAT))
     {
-        (void) us_job_start(l, US_ROLE_WRITER, us_replicate_write_job,
-                            us_replicate_write_done);
+        us_job_start(l, US_ROLE_WRITER, us_replicate_write_job,
+                     us_replicate_write_done);
     }
 }
 

@@ -447,7 +447,7 @@ us_replicate_rebase(us_life_t *l)
                 && !us_share_stalled(l->sh, US_ROLE_WRITER)
                 && !us_store_map_stale(l->store))))
     {
-        (void) us_job_start(l, US_ROLE_BASE, us_base_job, NULL);
+        us_job_start(l, US_ROLE_BASE, us_base_job, NULL);
     }
 }
 

@@ -378,7 +378,7 @@ us_write(us_life_t *l)
         }
     }
 
-    (void) us_job_start(l, US_ROLE_WRITER, us_write_job, us_write_done);
+    us_job_start(l, US_ROLE_WRITER, us_write_job, us_write_done);
 }
 
 
@@ -537,7 +537,7 @@ us_sync(us_life_t *l)
     if (l->syncer.ops == NULL || us_writer_stale(&l->syncer, &tail)
         || us_sync_due(l, now) || now >= us_acquire(&sh->look_next))
     {
-        (void) us_job_start(l, US_ROLE_SYNCER, us_sync_job, us_sync_done);
+        us_job_start(l, US_ROLE_SYNCER, us_sync_job, us_sync_done);
     }
 }
 
