@@ -45,6 +45,7 @@ my $common = <<'CONF';
 keepalive_requests 1000000000;
 client_max_body_size 8m;
 client_body_buffer_size 1m;
+client_header_buffer_size 16k;
 CONF
 
 my $node = start(2, <<CONF);

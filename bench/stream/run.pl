@@ -117,6 +117,7 @@ $zones
 keepalive_requests 1000000000;
 client_max_body_size 8m;
 client_body_buffer_size 1m;
+client_header_buffer_size 16k;
 server {
     listen 127.0.0.1:%%PORT%%;
     $locations
