@@ -193,9 +193,7 @@ us_input_text(us_input_t *in)
             return rc;
         }
 
-        if (line.len && line.data[line.len - 1] == '\r') {
-            line.len--;
-        }
+        line.len -= (line.len && line.data[line.len - 1] == '\r');
 
         if (line.len) {
             return us_input_emit(in, line.len > in->max ? US_INPUT_LONG
@@ -740,12 +738,9 @@ static us_input_rc_t
 us_input_form_field(us_input_t *in, us_str_t *name, us_str_t *value)
 {
     size_t    used;
-    uint8_t  *start, *eq, *last, *end;
+    us_str_t  rest;
 
-    start = in->field_at;
-    end = in->kept.data + in->kept.len;
-
-    if (start >= end) {
+    if (in->field_at >= in->kept.len) {
         return US_INPUT_MORE;
     }
 
@@ -753,21 +748,16 @@ us_input_form_field(us_input_t *in, us_str_t *name, us_str_t *value)
         return US_INPUT_REST;
     }
 
-    last = memchr(start, '&', end - start);
-    last = last ? last : end;
-    eq = memchr(start, '=', last - start);
-    eq = eq ? eq : last;
+    rest.data = in->kept.data + in->field_at;
+    rest.len = in->kept.len - in->field_at;
 
-    name->data = start;
-    name->len = eq - start;
+    (void) us_str_cut(&rest, '&', value);
 
-    value->data = eq < last ? eq + 1 : last;
-    value->len = last - value->data;
-
-    used = last - start + US_INPUT_FORM_FIELD;
-
+    in->field_at += value->len + 1;
+    used = value->len + US_INPUT_FORM_FIELD;
     in->work -= used < in->work ? used : in->work;
-    in->field_at = last + 1;
+
+    (void) us_str_cut(value, '=', name);
 
     return US_INPUT_ITEM;
 }
@@ -920,7 +910,6 @@ us_input_form(us_input_t *in)
             }
 
             in->begun = 1;
-            in->field_at = in->kept.data;
         }
 
         rc = us_input_form_read(in);
@@ -930,7 +919,7 @@ us_input_form(us_input_t *in)
         }
 
         in->read = 1;
-        in->field_at = in->kept.data;
+        in->field_at = 0;
     }
 
     /* the second pass: values are decoded where they lie */
@@ -1035,18 +1024,8 @@ us_input_next(us_input_t *in, us_input_item_t *item)
 
     in->item = item;
 
-    switch (in->format) {
-
-    case US_INPUT_TEXT:
-        return us_input_text(in);
-
-    case US_INPUT_NDJSON:
-        return us_input_ndjson(in);
-
-    case US_INPUT_FORM:
-        return us_input_form(in);
-
-    default: /* US_INPUT_JSON */
-        return us_input_json(in);
-    }
+    return in->format == US_INPUT_TEXT ? us_input_text(in)
+           : in->format == US_INPUT_NDJSON ? us_input_ndjson(in)
+           : in->format == US_INPUT_FORM ? us_input_form(in)
+           : us_input_json(in);
 }

@@ -99,7 +99,7 @@ typedef struct {
     unsigned            form:1;       /* it begins with one of the names */
     unsigned            begun:1;      /* an object, a list or a form was */
     unsigned            read:1;       /* the first time */
-    uint8_t            *field_at;     /* of a form: the next field */
+    size_t              field_at;     /* of a form: the next field, in `kept` */
     us_json_t           json;
 
     /* an object, or a list */

@@ -302,11 +302,8 @@ us_json_string(us_json_t *j)
     j->text.data = j->copied ? j->buf.data : j->at + 1;
     j->text.len = j->copied ? j->buf.len : (size_t) (p - j->at - 1);
 
-    if (j->text.len > j->max) {
+    if (j->cut || j->text.len > j->max) {
         j->cut = 1;
-    }
-
-    if (j->cut) {
         j->text.len = 0;
     }
 
@@ -586,7 +583,6 @@ us_json_write(uint8_t *dst, us_str_t text, int broken)
     const char     *found;
     const uint8_t  *p, *last;
 
-    static const char  hex[] = "0123456789abcdef";
     static const char  bytes[] = "\"\\\n\t\r", letters[] = "\"\\ntr";
 
     last = text.data + text.len;
@@ -613,9 +609,7 @@ us_json_write(uint8_t *dst, us_str_t text, int broken)
             continue;
         }
 
-        dst = us_put(dst, "\\u00");
-        *dst++ = hex[*p >> 4];
-        *dst++ = hex[*p & 15];
+        dst = us_put_hex(us_put(dst, "\\u00"), p, 1);
     }
 
     *dst++ = '"';
