@@ -99,18 +99,13 @@ us_process_self(void)
 
     pid = getpid();
     n = readlink("/proc/self", number, sizeof(number) - 1);
+    number[n > 0 ? n : 0] = '\0';
 
     /* a /proc of another pid namespace has another number for this process */
 
-    if (n > 0) {
-        number[n] = '\0';
-    }
-
-    if (n <= 0 || atol(number) != pid || us_process_stat(pid, &st) != 0) {
-        return us_process_word(pid, 0);
-    }
-
-    return us_process_word(pid, st.start);
+    return us_process_word(pid, atol(number) == pid
+                                && us_process_stat(pid, &st) == 0
+                                ? st.start : 0);
 }
 
 

@@ -90,21 +90,16 @@ typedef struct {
 us_answer_t us_answer_of(us_store_status_t status);
 
 
-/* what only=new wants: the client is to fetch it */
-
-static inline int
-us_answer_fetch(unsigned answer)
-{
-    return answer == US_ANSWER_NEW || answer == US_ANSWER_DUE;
-}
-
-
-/* what only=new shows: what was not answered, as well, is to be sent again */
+/*
+ * What only=new shows: the client is to fetch it; what was not answered, as
+ * well, is to be sent again.
+ */
 
 static inline int
 us_answer_shown(unsigned answer)
 {
-    return us_answer_fetch(answer) || answer == US_ANSWER_UNAVAILABLE;
+    return answer == US_ANSWER_NEW || answer == US_ANSWER_DUE
+           || answer == US_ANSWER_UNAVAILABLE;
 }
 
 
@@ -113,7 +108,8 @@ us_answer_shown(unsigned answer)
 static inline int
 us_answer_known(unsigned answer)
 {
-    return us_answer_fetch(answer) || answer == US_ANSWER_SEEN;
+    return answer == US_ANSWER_NEW || answer == US_ANSWER_DUE
+           || answer == US_ANSWER_SEEN;
 }
 
 

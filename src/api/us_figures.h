@@ -193,13 +193,6 @@ uint8_t *us_figures_metrics(uint8_t *p, const us_figures_t *f, unsigned n);
  * GET /health, for balancers: JSON, or the word alone as text.
  *
  *     {"status": S, "writable": B, "full": B, "epoch": N [, of its kind]}
- */
-
-
-/*
- * GET /health, for balancers: JSON, or the word alone as text.
- *
- *     {"status": S, "writable": B, "full": B, "epoch": N [, of its kind]}
  *
  * status: a word; life: of a zone with path=, follow= or replicate=, or NULL
  */

@@ -161,20 +161,15 @@ us_list_set(uint8_t *p, us_format_t format, const us_store_set_info_t *set)
 int
 us_list_is_reason(us_str_t reason)
 {
-    size_t     i;
-    us_utf8_t  u;
-
-    memset(&u, 0, sizeof(us_utf8_t));
+    size_t  i;
 
     for (i = 0; i < reason.len; i++) {
-        if (reason.data[i] < ' ' || reason.data[i] == 0x7f
-            || us_utf8_byte(&u, reason.data[i]) != 0)
-        {
+        if (reason.data[i] < ' ' || reason.data[i] == 0x7f) {
             return 0;
         }
     }
 
-    return u.need == 0 && reason.len <= US_ERASURE_REASON;
+    return reason.len <= US_ERASURE_REASON && us_utf8_valid(reason);
 }
 
 
