@@ -262,9 +262,10 @@ us_cli_output(void)
 int
 us_cli_slurp(const char *path, size_t max, us_str_t *text)
 {
-    FILE     *f;
-    size_t    n;
-    uint8_t  *p;
+    FILE        *f;
+    size_t       n;
+    uint8_t     *p;
+    const char  *why;
 
     f = strcmp(path, "-") == 0 ? stdin : fopen(path, "re");
 
@@ -282,15 +283,16 @@ us_cli_slurp(const char *path, size_t max, us_str_t *text)
     errno = 0;
     n = fread(p, 1, max + 1, f);
 
-    if (ferror(f) || n > max) {
-        (void) us_cli_failed(path, n > max ? "the file is too large"
-                                           : strerror(errno));
-        (void) fclose(f);
-        free(p);
-        return US_CLI_USAGE;
-    }
+    why = n > max ? "the file is too large"
+          : ferror(f) ? strerror(errno) : NULL;
 
     (void) fclose(f);
+
+    if (why) {
+        free(p);
+        return us_cli_failed(path, why);
+    }
+
     p[n] = '\0';
     *text = (us_str_t) { n, p };
 

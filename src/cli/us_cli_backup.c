@@ -660,15 +660,13 @@ us_dest_own(us_dest_t *t)
 static int
 us_dest_open(us_dest_t *t, const char *path, int from)
 {
-    int              n;
+    int              n, foreign;
     char            *slash, name[US_DIR_NAME], parent[PATH_MAX];
     size_t           len;
     struct stat      st, a, b;
     us_disk_error_t  e;
 
-    t->parent = -1;
-    t->dirfd = -1;
-    t->lock = -1;
+    *t = (us_dest_t) { .parent = -1, .dirfd = -1, .lock = -1 };
 
     for (len = strlen(path); len > 1 && path[len - 1] == '/'; len--) {
         /* void */
@@ -724,16 +722,13 @@ us_dest_open(us_dest_t *t, const char *path, int from)
         return us_dest_fail(t, "its \".tmp\" could not be opened");
     }
 
-    switch (us_dir_foreign(t->dirfd, name, &e)) {
-    case 0:
-        break;
+    foreign = us_dir_foreign(t->dirfd, name, &e);
 
-    case 1:
-        return us_cli_fail("\"%s.tmp\" holds \"%s\", which is no file of a "
-                           "copy", t->path, name);
-
-    default:
-        return us_cli_fail("\"%s.tmp\": %s", t->path, e.text);
+    if (foreign) {
+        return foreign == 1
+               ? us_cli_fail("\"%s.tmp\" holds \"%s\", which is no file of a "
+                             "copy", t->path, name)
+               : us_cli_fail("\"%s.tmp\": %s", t->path, e.text);
     }
 
     if (st.st_nlink && ((fchown(t->dirfd, st.st_uid, st.st_gid) == -1)

@@ -842,7 +842,6 @@ us_cluster_show(us_cluster_t *c)
 static int
 us_cluster_conf(us_cluster_t *c)
 {
-    int       code;
     us_str_t  address, name;
     uint32_t  i, n;
 
@@ -851,26 +850,26 @@ us_cluster_conf(us_cluster_t *c)
         return us_cli_usage(&us_cli_cluster);
     }
 
-    code = us_nodes_read(c);
+    if (us_nodes_read(c) != US_CLI_DONE) {
+        return US_CLI_USAGE;
+    }
 
-    if (code == US_CLI_DONE) {
-        printf("# urlstore cluster conf, cluster ");
-        us_cluster_hex(c->map->cluster);
-        printf(", version %" PRIu64 "\n", c->map->version);
+    printf("# urlstore cluster conf, cluster ");
+    us_cluster_hex(c->map->cluster);
+    printf(", version %" PRIu64 "\n", c->map->version);
 
-        for (i = 0; i < c->map->nshards; i++) {
-            for (n = 0; n < c->map->shards[i].nnodes; n++) {
-                name = c->map->shards[i].nodes[n];
-                address = us_nodes_address(c, name);
+    for (i = 0; i < c->map->nshards; i++) {
+        for (n = 0; n < c->map->shards[i].nnodes; n++) {
+            name = c->map->shards[i].nodes[n];
+            address = us_nodes_address(c, name);
 
-                printf("\nupstream %.*s {\n    server %.*s;\n"
-                       "    keepalive 32;\n}\n", (int) name.len, name.data,
-                       (int) address.len, address.data);
-            }
+            printf("\nupstream %.*s {\n    server %.*s;\n"
+                   "    keepalive 32;\n}\n", (int) name.len, name.data,
+                   (int) address.len, address.data);
         }
     }
 
-    return code;
+    return US_CLI_DONE;
 }
 
 

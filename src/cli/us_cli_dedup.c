@@ -569,7 +569,7 @@ us_follow_compare(const void *a, const void *b)
 }
 
 
-/* queues, by name, the files that nobody has changed lately; 0, or -1 */
+/* queues, by name, the files that nobody has changed lately; an exit code */
 
 static int
 us_follow_scan(us_follow_t *f)
@@ -580,8 +580,7 @@ us_follow_scan(us_follow_t *f)
 
     d = opendir(f->dir);
     if (d == NULL) {
-        (void) us_cli_fail("cannot read %s: %s", f->dir, strerror(errno));
-        return -1;
+        return us_cli_fail("cannot read %s: %s", f->dir, strerror(errno));
     }
 
     f->scan = 0;
@@ -607,11 +606,11 @@ us_follow_scan(us_follow_t *f)
     qsort(f->queue + f->from, f->to - f->from, sizeof(char *),
           us_follow_compare);
 
-    return 0;
+    return US_CLI_DONE;
 }
 
 
-/* reads the events of inotify, without waiting; 0, or -1 */
+/* reads the events of inotify, without waiting; an exit code */
 
 static int
 us_follow_events(us_follow_t *f)
@@ -625,12 +624,8 @@ us_follow_events(us_follow_t *f)
     n = read(f->fd, buf, sizeof(buf));
 
     if (n == -1) {
-        if (errno == EAGAIN || errno == EINTR) {
-            return 0;
-        }
-
-        fprintf(stderr, "urlstore: inotify: %s\n", strerror(errno));
-        return -1;
+        return errno == EAGAIN || errno == EINTR ? US_CLI_DONE
+               : us_cli_fail("inotify: %s", strerror(errno));
     }
 
     for (p = buf; p < buf + n; p += sizeof(*e) + e->len) {
@@ -640,8 +635,7 @@ us_follow_events(us_follow_t *f)
             f->scan = 1;
 
         } else if (e->mask & IN_IGNORED) {
-            fprintf(stderr, "urlstore: %s is gone\n", f->dir);
-            return -1;
+            return us_cli_fail("%s is gone", f->dir);
 
         } else if (e->len && us_follow_wanted(e->name)
                    && us_follow_path(f, e->name, &st) == 0)
@@ -650,7 +644,7 @@ us_follow_events(us_follow_t *f)
         }
     }
 
-    return 0;
+    return US_CLI_DONE;
 }
 
 
@@ -702,12 +696,13 @@ us_follow_run(const char *dir, us_files_t *files)
         f->from = 0;
         f->to = 0;
 
-        if (us_follow_events(f) == -1
-            || (f->to == 0 && f->scan && us_follow_scan(f) == -1))
-        {
-            rc = US_CLI_USAGE;
+        rc = us_follow_events(f);
 
-        } else if (f->to == 0) {
+        if (rc == US_CLI_DONE && f->to == 0 && f->scan) {
+            rc = us_follow_scan(f);
+        }
+
+        if (rc == US_CLI_DONE && f->to == 0) {
             p.fd = f->fd;
             p.events = POLLIN;
             (void) poll(&p, 1, f->scan ? 500 : 60000);
@@ -1042,53 +1037,48 @@ us_dedup_take(void *data, us_str_t *lines, size_t n)
 static int
 us_dedup_open(us_dedup_t *d)
 {
+    int      ready;
     uint8_t  key[16];
 
     if (us_files_init(&d->files) == -1) {
         return US_CLI_USAGE;
     }
 
-    d->out = malloc(US_DEDUP_OUT + 2 * US_LINES_BUFFER);
-
-    if (d->out == NULL) {
-        return us_cli_fail("out of memory");
+    if (d->memory && d->memory < d->plan.size) {
+        return us_cli_fail("this filter needs %zu MB",
+                           (d->plan.size >> 20) + 1);
     }
+
+    d->out = malloc(US_DEDUP_OUT + 2 * US_LINES_BUFFER);
+    ready = d->out != NULL;
 
     if (d->profile != -1) {
         d->text = us_lineset_map(US_DEDUP_TEXT);
         d->norm = us_norm_create(d->profile);
-
-        if (d->text == NULL || d->norm == NULL
-            || (d->ws = us_norm_ws_create(d->norm)) == NULL)
-        {
-            return us_cli_fail("out of memory");
-        }
+        d->ws = d->norm ? us_norm_ws_create(d->norm) : NULL;
+        ready &= d->text && d->ws;
     }
 
     if (d->plan.size) {
-        if (d->memory && d->memory < d->plan.size) {
-            return us_cli_fail("this filter needs %zu MB",
-                               (d->plan.size >> 20) + 1);
-        }
-
         d->mem = us_lineset_map(d->plan.size);
+        ready &= d->mem && getrandom(key, 16, 0) == 16;
 
-        if (d->mem == NULL || getrandom(key, 16, 0) != 16) {
-            return us_cli_fail("out of memory");
-        }
-
-        (void) madvise(d->mem, d->plan.size, MADV_HUGEPAGE);
-
-        d->filter = us_filter_format(d->mem, &d->plan, key, us_string(""));
-
-        return 0;
+    } else {
+        d->set = us_lineset_create(d->memory, d->count);
+        d->sites = d->norm ? us_lineset_create(d->memory, 1) : NULL;
+        ready &= d->set && (d->sites || d->norm == NULL);
     }
 
-    d->set = us_lineset_create(d->memory, d->count);
-    d->sites = d->norm ? us_lineset_create(d->memory, 1) : NULL;
+    if (!ready) {
+        return us_cli_fail("out of memory");
+    }
 
-    return d->set && (d->sites || d->norm == NULL)
-           ? 0 : us_cli_fail("out of memory");
+    if (d->mem) {
+        (void) madvise(d->mem, d->plan.size, MADV_HUGEPAGE);
+        d->filter = us_filter_format(d->mem, &d->plan, key, us_string(""));
+    }
+
+    return 0;
 }
 
 

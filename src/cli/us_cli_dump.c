@@ -432,9 +432,8 @@ us_dump_service(const us_dump_options_t *o, const char *url)
         if (us_client_post(&c, "/url", (us_str_t) { len, (uint8_t *) ids })
             != 200)
         {
-            fprintf(stderr, "urlstore: %s; no id from %" PRIu64 " on was "
-                    "printed\n", c.error, id - n);
-            code = US_CLI_USAGE;
+            code = us_cli_fail("%s; no id from %" PRIu64 " on was printed",
+                               c.error, id - n);
 
         } else {
             missing += us_dump_answers(&c, o, id - n);

@@ -354,7 +354,6 @@ us_erase_own(void *data, us_str_t text)
     while (text.len) {
         line = us_cli_line(&text);
         i = 0;
-        verdict = US_URL_OK;
         status = US_OK;
 
         memset(&item, 0, sizeof(us_store_item_t));
@@ -376,14 +375,18 @@ us_erase_own(void *data, us_str_t text)
             id = US_STORE_NO_ID;
             verdict = us_normalize(e->norm, e->ws, line, NULL, &canon);
 
-            if (verdict == US_URL_OK) {
-                memcpy(url, canon.url.href.data, canon.url.href.len);
-                item.url.len = canon.url.href.len;
-                item.merge = canon.merge;
+            if (verdict != US_URL_OK) {
+                printf("-\tinvalid\t%s\n", us_verdict_name(verdict));
+                e->code = US_CLI_REFUSED;
+                continue;
             }
+
+            memcpy(url, canon.url.href.data, canon.url.href.len);
+            item.url.len = canon.url.href.len;
+            item.merge = canon.merge;
         }
 
-        if (verdict == US_URL_OK && status == US_OK) {
+        if (status == US_OK) {
 
             if (us_erase_begin(e, US_ERASURE_URLS) != US_CLI_DONE) {
                 return US_CLI_USAGE;
@@ -395,12 +398,6 @@ us_erase_own(void *data, us_str_t text)
 
             status = item.status;
             id = id == US_STORE_NO_ID ? item.id : id;
-        }
-
-        if (verdict != US_URL_OK) {
-            printf("-\tinvalid\t%s\n", us_verdict_name(verdict));
-            e->code = US_CLI_REFUSED;
-            continue;
         }
 
         if (status == US_ERASED && id != US_STORE_NO_ID) {

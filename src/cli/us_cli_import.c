@@ -300,11 +300,10 @@ us_import_lines(void *data, us_str_t *lines, size_t n)
 {
     us_import_t *im = data;
 
-    int             rc;
-    size_t          i, id;
-    us_str_t        line, time;
-    uint64_t        at;
-    const uint8_t  *tab;
+    int       rc;
+    size_t    i, id;
+    us_str_t  line, url, time;
+    uint64_t  at;
 
     rc = US_CLI_DONE;
 
@@ -325,19 +324,15 @@ us_import_lines(void *data, us_str_t *lines, size_t n)
 
             line.data += id + 1;
             line.len -= id + 1;
-            tab = memchr(line.data, '\t', line.len);
+            time = line;
             at = 0;
 
-            if (tab) {
-                time.data = tab + 1;
-                time.len = line.data + line.len - time.data;
-            }
-
-            if (tab && ((time.len == 1 && *time.data == '-')
-                        || us_time_point(time, &at) == 0))
+            if (us_str_cut(&time, '\t', &url)
+                && ((time.len == 1 && *time.data == '-')
+                    || us_time_point(time, &at) == 0))
             {
                 im->fill.time = at;
-                line.len = tab - line.data;
+                line = url;
             }
         }
 

@@ -333,12 +333,11 @@ static const us_cli_option_t  us_rekey_options[] = {
 };
 
 
-/* under the directory's lock, of a store that was loaded */
+/* under the directory's lock, of a store that was loaded; was: its signature */
 
 static int
-us_rekey_write(us_cli_data_t *d, const us_norm_t *norm)
+us_rekey_write(us_cli_data_t *d, const us_norm_t *norm, const char *was)
 {
-    char             was[US_MANIFEST_SETTINGS];
     size_t           len;
     uint8_t          buf[US_URL_MAX + 8];
     uint64_t         id, others, changed;
@@ -393,8 +392,6 @@ us_rekey_write(us_cli_data_t *d, const us_norm_t *norm)
     }
 
     m = d->recovery.manifest;
-
-    (void) us_manifest_setting(&m, "norm", was, sizeof(was));
 
     if (us_data_conf(&m, &conf, &text, &d->recovery.error) == -1) {
         return us_cli_failed(d->path, d->recovery.error.text);
@@ -479,7 +476,7 @@ us_rekey_run(int argc, char **argv)
 
         if (norm) {
             us_norm_set_www(norm, (us_www_t) www);
-            code = us_rekey_write(&d, norm);
+            code = us_rekey_write(&d, norm, was);
 
         } else {
             code = us_cli_failed(d.path, "this version does not have its "

@@ -336,16 +336,11 @@ us_client_once(us_client_t *c, const char *method, const char *endpoint,
                       "Content-Length: %zu\r\n", type, body.len);
     }
 
-    if (c->key[0]) {
-        n += snprintf(head + n, sizeof(head) - n,
-                      "Idempotency-Key: \"%s\"\r\n", c->key);
-    }
+    n += snprintf(head + n, sizeof(head) - n,
+                  c->key[0] ? "Idempotency-Key: \"%s\"\r\n\r\n" : "%s\r\n",
+                  c->key);
 
     rc = us_client_send(c, fd, head, n);
-
-    if (rc == 0) {
-        rc = us_client_send(c, fd, "\r\n", 2);
-    }
 
     if (rc == 0 && body.data) {
         rc = us_client_send(c, fd, body.data, body.len);
