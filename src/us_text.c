@@ -73,26 +73,6 @@ us_put_u64(uint8_t *p, uint64_t n)
 
 
 uint8_t *
-us_put_digits(uint8_t *p, uint64_t n, unsigned digits)
-{
-    uint64_t  power;
-    unsigned  i;
-
-    for (i = 1, power = 10; i < digits; i++, power *= 10) {
-        if (n < power) {
-            break;
-        }
-    }
-
-    for ( /* void */ ; i < digits; i++) {
-        *p++ = '0';
-    }
-
-    return us_put_u64(p, n);
-}
-
-
-uint8_t *
 us_put_decimal(uint8_t *p, double n, unsigned places)
 {
     uint64_t  whole, scale, part;
@@ -113,7 +93,11 @@ us_put_decimal(uint8_t *p, double n, unsigned places)
     p = us_put_u64(p, whole);
     *p++ = '.';
 
-    return us_put_digits(p, part, places);
+    for (i = places; i; i--, part /= 10) {
+        p[i - 1] = '0' + part % 10;
+    }
+
+    return p + places;
 }
 
 

@@ -60,9 +60,6 @@ int us_read_u64(us_str_t text, size_t *i, uint64_t max, uint64_t *n);
 
 uint8_t *us_put_u64(uint8_t *p, uint64_t n);
 
-/* with leading zeros, if it has less than so many digits */
-uint8_t *us_put_digits(uint8_t *p, uint64_t n, unsigned digits);
-
 /* n is not negative and below 2^63; 1 to 9 places, a half is rounded up */
 uint8_t *us_put_decimal(uint8_t *p, double n, unsigned places);
 

@@ -35,8 +35,17 @@ typedef struct {
 } us_figure_t;
 
 
-const uint64_t  us_counter_bounds[US_N_BUCKETS - 1] = {
-    50, 100, 250, 500, 1000, 2500, 5000, 10000, 25000, 50000, 100000, 1000000
+/* upper bounds of the buckets, in us and in s; the last one has none */
+
+static const struct {
+    uint64_t     us;
+    const char  *seconds;
+} us_figures_buckets[US_N_BUCKETS] = {
+    { 50, "0.00005" }, { 100, "0.0001" }, { 250, "0.00025" },
+    { 500, "0.0005" }, { 1000, "0.001" }, { 2500, "0.0025" },
+    { 5000, "0.005" }, { 10000, "0.01" }, { 25000, "0.025" },
+    { 50000, "0.05" }, { 100000, "0.1" }, { 1000000, "1.0" },
+    { UINT64_MAX, "+Inf" }
 };
 
 
@@ -45,11 +54,7 @@ us_tally_batch(us_tally_t *tally, uint64_t us)
 {
     unsigned  i;
 
-    for (i = 0; i < US_N_BUCKETS - 1; i++) {
-        if (us <= us_counter_bounds[i]) {
-            break;
-        }
-    }
+    for (i = 0; us > us_figures_buckets[i].us; i++) { /* void */ }
 
     us_tally_add(tally, US_N_BUCKET + i, 1);
     us_tally_add(tally, US_N_SUM, us);
@@ -744,10 +749,8 @@ us_metrics_answers(uint8_t *p, const us_figures_t *f)
 static uint8_t *
 us_metrics_batches(uint8_t *p, const us_figures_t *f)
 {
-    uint64_t   n;
-    unsigned   i;
-    us_str_t   le;
-    uint8_t   *end, bound[2 * US_U64_LEN + 1];
+    uint64_t  n;
+    unsigned  i;
 
     p = us_metric(p, "batch_seconds", "histogram",
                   "Time from a request's first item to its reply, the wait "
@@ -757,26 +760,8 @@ us_metrics_batches(uint8_t *p, const us_figures_t *f)
 
     for (i = 0; i < US_N_BUCKETS; i++) {
         n += f->n[US_N_BUCKET + i];
-
-        if (i < US_N_BUCKETS - 1) {
-
-            /* in seconds: 0.05 and 1.0, not 0.050000 and 1.000000 */
-
-            end = us_put_u64(bound, us_counter_bounds[i] / 1000000);
-            *end++ = '.';
-            end = us_put_digits(end, us_counter_bounds[i] % 1000000, 6);
-
-            while (end[-1] == '0' && end[-2] != '.') {
-                end--;
-            }
-
-            le = (us_str_t) { end - bound, bound };
-
-        } else {
-            le = us_string("+Inf");
-        }
-
-        p = us_sample_label(p, f, "batch_seconds_bucket", "le", le, n);
+        p = us_sample_label(p, f, "batch_seconds_bucket", "le",
+                            us_str_of(us_figures_buckets[i].seconds), n);
     }
 
     p = us_sample_decimal(p, f, "batch_seconds_sum", f->n[US_N_SUM] / 1e6);

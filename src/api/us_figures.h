@@ -79,10 +79,6 @@ typedef struct {
 } us_tally_t;
 
 
-/* upper bounds of the buckets, in us; the last bucket has none */
-extern const uint64_t  us_counter_bounds[US_N_BUCKETS - 1];
-
-
 static inline void
 us_tally_add(us_tally_t *tally, unsigned counter, uint64_t n)
 {
