@@ -28,7 +28,7 @@
 typedef struct {
     const us_cli_command_t  *command;
     const char              *endpoint;
-    const char              *only;    /* print URLs of this status; or NULL */
+    us_answer_t              only;    /* print URLs with it; or NONE */
     const char              *older;   /* a duration, or NULL */
     uint32_t                 units;   /* the same, of a directory; or 0 */
     const char              *set;     /* the status is about it; or NULL */
@@ -53,7 +53,7 @@ typedef struct {
 static int
 us_ask_only(const us_cli_option_t *o, void *value, const char *arg)
 {
-    ((us_ask_t *) value)->only = o->name;
+    ((us_ask_t *) value)->only = us_answer_parse(us_str_of(o->name));
 
     return 0;
 }
@@ -132,20 +132,14 @@ us_ask_ids(void *data, us_str_t text)
 }
 
 
-static int
-us_ask_is(us_str_t word, const char *status)
-{
-    return us_str_compare(word, us_str_of(status)) == 0;
-}
-
-
 /* a line of the service, as it is; what the exit code depends on */
 
 static void
 us_ask_answer(us_ask_t *a, us_str_t asked, us_str_t line)
 {
-    int       unsure;
-    us_str_t  word, rest;
+    int          unsure;
+    us_str_t     word, rest;
+    us_answer_t  answer;
 
     rest = line;
 
@@ -160,28 +154,27 @@ us_ask_answer(us_ask_t *a, us_str_t asked, us_str_t line)
 
     } else {
         (void) us_str_cut(&rest, '\t', &word);
+        answer = us_answer_parse(word);
 
-        if (!us_ask_is(word, "new") && !us_ask_is(word, "seen")
-            && !us_ask_is(word, "due"))
-        {
+        if (!us_answer_known(answer)) {
             a->code = US_CLI_REFUSED;
         }
 
         unsure = a->client.unsure && a->command == &us_cli_add
-                 && us_ask_is(word, "seen");
+                 && answer == US_ANSWER_SEEN;
         a->unsure += unsure;
 
         /* asked again, it may be "seen", though nobody has been told "new" */
 
-        if (a->only && rest.len > 8 && us_ask_is(word, "unavailable")
+        if (a->only && rest.len > 8 && answer == US_ANSWER_UNAVAILABLE
             && memcmp(rest.data, "unknown:", 8) == 0)
         {
             fprintf(stderr, "urlstore: it may have been added, %.*s: %.*s\n",
                     (int) rest.len, rest.data, (int) asked.len, asked.data);
         }
 
-        if (a->only && !us_ask_is(word, a->only) && !unsure
-            && !(us_ask_is(word, "due") && a->command == &us_cli_add))
+        if (a->only && answer != a->only && !unsure
+            && !(answer == US_ANSWER_DUE && a->command == &us_cli_add))
         {
             return;
         }
@@ -197,18 +190,12 @@ us_ask_answer(us_ask_t *a, us_str_t asked, us_str_t line)
 static void
 us_ask_print(us_ask_t *a, uint64_t id, us_answer_t answer, us_str_t text)
 {
-    size_t       n;
-    uint8_t      line[US_URL_MAX + 64];
-    const char  *word;
+    uint8_t  *p, line[US_URL_MAX + 64];
 
-    word = (const char *) us_answer_words[answer].data;
+    p = us_put_known(line, US_FORMAT_TEXT, id, US_STORE_NO_ID);
+    p = us_json_printf(p, "\t%V\t%V", us_answer_words[answer], text);
 
-    n = id == US_STORE_NO_ID
-        ? (size_t) sprintf((char *) line, "-\t%s\t", word)
-        : (size_t) sprintf((char *) line, "%" PRIu64 "\t%s\t", id, word);
-
-    memcpy(line + n, text.data, text.len);
-    us_ask_answer(a, us_string(""), (us_str_t) { n + text.len, line });
+    us_ask_answer(a, us_string(""), (us_str_t) { p - line, line });
 }
 
 
@@ -558,16 +545,7 @@ us_ask_service(void *data, us_str_t text)
 static int
 us_ask_id(void *data, us_str_t line)
 {
-    size_t  i;
-
-    for (i = 0;
-         i < line.len && line.data[i] >= '0' && line.data[i] <= '9';
-         i++)
-    {
-        /* void */
-    }
-
-    return i > 0 && i < 20 && i == line.len ? US_CLI_DONE
+    return us_id_digits(line) && line.len < 20 ? US_CLI_DONE
            : us_cli_fail("\"%.*s\" is not an id, a number of at most 19 digits",
                          line.len > 40 ? 40 : (int) line.len, line.data);
 }

@@ -42,6 +42,8 @@ us_cli_data_open(us_cli_data_t *d, const char *path)
         return us_cli_failed(path, strerror(errno));
     }
 
+    code = US_CLI_DONE;
+
     /* a folder that has one store in it is easily taken for that store */
 
     if (faccessat(d->dirfd, US_MANIFEST_NAME, F_OK, 0) == -1
@@ -49,42 +51,28 @@ us_cli_data_open(us_cli_data_t *d, const char *path)
                              path) < sizeof(text)
         && glob(text, GLOB_NOSORT, NULL, &found) == 0)
     {
-        code = US_CLI_DONE;
-
         if (found.gl_pathc == 1) {
             snprintf(text, sizeof(text), "there is no store in it; did you "
                      "mean \"%.*s\"?", (int) (strlen(found.gl_pathv[0])
                      - sizeof("/" US_MANIFEST_NAME) + 1), found.gl_pathv[0]);
             code = us_cli_failed(path, text);
-            (void) close(d->dirfd);
         }
 
         globfree(&found);
-
-        if (code != US_CLI_DONE) {
-            return code;
-        }
     }
 
     us_manifest_boot(d->boot);
     d->marked = (us_watermark_read(d->dirfd, &d->mark) == 0);
 
-    return US_CLI_DONE;
+    return code;
 }
 
 
 int
 us_cli_data_read(us_cli_data_t *d, const char *path, int lookup)
 {
-    int  code;
-
-    code = us_cli_data_open(d, path);
-
-    if (code == US_CLI_DONE) {
-        code = us_cli_data_load(d, lookup);
-    }
-
-    return code || us_cli_data_result(d) ? US_CLI_USAGE : US_CLI_DONE;
+    return us_cli_data_open(d, path) || us_cli_data_load(d, lookup)
+           || us_cli_data_result(d) ? US_CLI_USAGE : US_CLI_DONE;
 }
 
 
@@ -149,14 +137,9 @@ us_cli_data_own(const char *path, const us_embed_conf_t *conf, int *code)
     }
 
     us_cli_data_close(&d);
+    e = *code == US_CLI_DONE ? us_embed_open(path, conf, error) : NULL;
 
-    if (*code != US_CLI_DONE) {
-        return NULL;
-    }
-
-    e = us_embed_open(path, conf, error);
-
-    if (e == NULL) {
+    if (*code == US_CLI_DONE && e == NULL) {
         *code = us_cli_failed(path, error);
     }
 

@@ -357,7 +357,6 @@ us_dump_answers(const us_client_t *c, const us_dump_options_t *o, uint64_t id)
 static int
 us_dump_listed(us_client_t *c, const us_dump_options_t *o, uint64_t *id)
 {
-    char        *end;
     char         path[160];
     const char  *p, *next;
 
@@ -384,7 +383,7 @@ us_dump_listed(us_client_t *c, const us_dump_options_t *o, uint64_t *id)
     }
 
     (void) fwrite(p, next - p, 1, stdout);
-    *id = strtoull(next + 7, &end, 10);
+    *id = strtoull(next + 7, NULL, 10);
 
     return us_cli_output();
 }

@@ -16,6 +16,7 @@
 
 #include "us_cli_data.h"
 #include "us_files.h"
+#include "../api/us_request.h"
 #include "../api/us_time.h"
 #include "../us_text.h"
 #include "../life/us_embed.h"
@@ -301,8 +302,8 @@ us_import_lines(void *data, us_str_t *lines, size_t n)
     us_import_t *im = data;
 
     int       rc;
-    size_t    i, id;
-    us_str_t  line, url, time;
+    size_t    i;
+    us_str_t  line, id, rest, url;
     uint64_t  at;
 
     rc = US_CLI_DONE;
@@ -311,25 +312,18 @@ us_import_lines(void *data, us_str_t *lines, size_t n)
         line = lines[i];
         im->fill.time = US_FILL_NOW;
 
-        for (id = 0;
-             id < line.len && line.data[id] >= '0' && line.data[id] <= '9';
-             id++)
-        {
-            /* void */
-        }
+        rest = line;
 
-        if (id && id < line.len && line.data[id] == '\t') {
+        if (us_str_cut(&rest, '\t', &id) && us_id_digits(id)) {
 
             /* "ID<TAB>URL[<TAB>TIME]" */
 
-            line.data += id + 1;
-            line.len -= id + 1;
-            time = line;
+            line = rest;
             at = 0;
 
-            if (us_str_cut(&time, '\t', &url)
-                && ((time.len == 1 && *time.data == '-')
-                    || us_time_point(time, &at) == 0))
+            if (us_str_cut(&rest, '\t', &url)
+                && ((rest.len == 1 && *rest.data == '-')
+                    || us_time_point(rest, &at) == 0))
             {
                 im->fill.time = at;
                 line = url;

@@ -48,9 +48,9 @@ static const us_lines_format_t  us_lines_formats[] = {
 
 
 static int
-us_lines_error(const us_lines_t *l, const char *what)
+us_lines_error(const us_files_t *f, const char *what)
 {
-    fprintf(stderr, "urlstore: %s: %s: %s\n", l->name, what, strerror(errno));
+    fprintf(stderr, "urlstore: %s: %s: %s\n", f->name, what, strerror(errno));
 
     return -1;
 }
@@ -70,37 +70,37 @@ us_lines_read(int fd, uint8_t *p, size_t n)
 
 
 /*
- * Starts program with l->fd as its input; l->fd becomes its output.
- * The bytes in the buffer, if any, were read from l->fd before.
+ * Starts program with f->fd as its input; f->fd becomes its output.
+ * The bytes in the buffer, if any, were read from f->fd before.
  */
 
 static int
-us_lines_unpack(us_lines_t *l, const char *program)
+us_lines_unpack(us_files_t *f, const char *program)
 {
     int       out[2], in[2];
     uint8_t  *p;
     ssize_t   n, m;
 
-    if (l->end) {
+    if (f->end) {
         if (pipe2(in, O_CLOEXEC) == -1) {
-            return us_lines_error(l, "pipe");
+            return us_lines_error(f, "pipe");
         }
 
-        l->feeder = fork();
+        f->feeder = fork();
 
-        if (l->feeder == -1) {
-            return us_lines_error(l, "fork");
+        if (f->feeder == -1) {
+            return us_lines_error(f, "fork");
         }
 
-        if (l->feeder == 0) {
+        if (f->feeder == 0) {
             (void) close(in[0]);
 
             /* it gives what was read, then all of the file */
 
-            for (n = l->end; n > 0;
-                 n = us_lines_read(l->fd, l->buf, US_LINES_BUFFER))
+            for (n = f->end; n > 0;
+                 n = us_lines_read(f->fd, f->buf, US_LINES_BUFFER))
             {
-                for (p = l->buf; n > 0; p += m, n -= m) {
+                for (p = f->buf; n > 0; p += m, n -= m) {
                     m = write(in[1], p, n);
                     if (m <= 0) {
                         _exit(1);
@@ -112,25 +112,25 @@ us_lines_unpack(us_lines_t *l, const char *program)
         }
 
         (void) close(in[1]);
-        (void) close(l->fd);
-        l->fd = in[0];
-        l->end = 0;
+        (void) close(f->fd);
+        f->fd = in[0];
+        f->end = 0;
     }
 
     if (pipe2(out, O_CLOEXEC) == -1) {
-        return us_lines_error(l, "pipe");
+        return us_lines_error(f, "pipe");
     }
 
     (void) fcntl(out[0], F_SETPIPE_SZ, US_LINES_BUFFER);
 
-    l->unpacker = fork();
+    f->unpacker = fork();
 
-    if (l->unpacker == -1) {
-        return us_lines_error(l, "fork");
+    if (f->unpacker == -1) {
+        return us_lines_error(f, "fork");
     }
 
-    if (l->unpacker == 0) {
-        if (dup2(l->fd, 0) == -1 || dup2(out[1], 1) == -1) {
+    if (f->unpacker == 0) {
+        if (dup2(f->fd, 0) == -1 || dup2(out[1], 1) == -1) {
             _exit(127);
         }
 
@@ -141,8 +141,8 @@ us_lines_unpack(us_lines_t *l, const char *program)
     }
 
     (void) close(out[1]);
-    l->file = l->fd;
-    l->fd = out[0];
+    f->file = f->fd;
+    f->fd = out[0];
 
     return 0;
 }
@@ -151,100 +151,101 @@ us_lines_unpack(us_lines_t *l, const char *program)
 /* "-" is standard input; 0, or -1 after a message */
 
 static int
-us_lines_open(us_lines_t *l, const char *name)
+us_lines_open(us_files_t *f, const char *name)
 {
     ssize_t                   n;
     struct stat               st;
-    const us_lines_format_t  *f;
+    const us_lines_format_t  *format;
 
-    l->name = strcmp(name, "-") == 0 ? "standard input" : name;
-    l->start = 0;
-    l->end = 0;
-    l->eof = 0;
-    l->skipping = 0;
+    f->name = strcmp(name, "-") == 0 ? "standard input" : name;
+    f->start = 0;
+    f->end = 0;
+    f->eof = 0;
+    f->skipping = 0;
 
-    l->fd = strcmp(name, "-") == 0 ? fcntl(0, F_DUPFD_CLOEXEC, 3)
+    f->fd = strcmp(name, "-") == 0 ? fcntl(0, F_DUPFD_CLOEXEC, 3)
                                    : open(name, O_RDONLY|O_CLOEXEC);
-    if (l->fd == -1) {
-        return us_lines_error(l, "open");
+    if (f->fd == -1) {
+        return us_lines_error(f, "open");
     }
 
-    if (fstat(l->fd, &st) == -1) {
-        return us_lines_error(l, "stat");
+    if (fstat(f->fd, &st) == -1) {
+        return us_lines_error(f, "stat");
     }
 
     if (S_ISDIR(st.st_mode)) {
         errno = EISDIR;
-        return us_lines_error(l, "read");
+        return us_lines_error(f, "read");
     }
 
-    n = us_lines_read(l->fd, l->buf, US_LINES_BUFFER);
+    n = us_lines_read(f->fd, f->buf, US_LINES_BUFFER);
     if (n == -1) {
-        return us_lines_error(l, "read");
+        return us_lines_error(f, "read");
     }
 
-    l->end = n;
+    f->end = n;
 
-    for (f = us_lines_formats;
-         f->magic
-         && ((size_t) n < f->len || memcmp(l->buf, f->magic, f->len) != 0);
-         f++)
+    for (format = us_lines_formats;
+         format->magic
+         && ((size_t) n < format->len
+             || memcmp(f->buf, format->magic, format->len) != 0);
+         format++)
     {
         /* void */
     }
 
-    if (f->magic == NULL) {
-        l->bytes += n;
+    if (format->magic == NULL) {
+        f->bytes += n;
         return 0;
     }
 
-    if (S_ISREG(st.st_mode) && lseek(l->fd, -n, SEEK_CUR) != -1) {
-        l->end = 0;
+    if (S_ISREG(st.st_mode) && lseek(f->fd, -n, SEEK_CUR) != -1) {
+        f->end = 0;
     }
 
-    return us_lines_unpack(l, f->program);
+    return us_lines_unpack(f, format->program);
 }
 
 
 /* reads more at end; 0, or -1 after a message */
 
 static int
-us_lines_fill(us_lines_t *l)
+us_lines_fill(us_files_t *f)
 {
     ssize_t        n;
     struct pollfd  p;
 
-    if (l->start) {
-        memmove(l->buf, l->buf + l->start, l->end - l->start);
-        l->end -= l->start;
-        l->start = 0;
+    if (f->start) {
+        memmove(f->buf, f->buf + f->start, f->end - f->start);
+        f->end -= f->start;
+        f->start = 0;
     }
 
-    if (l->end == US_LINES_BUFFER) {
+    if (f->end == US_LINES_BUFFER) {
         /* one line fills it all; us_lines_next() has given it out if cut */
-        l->end = 0;
-        l->skipped += !l->skipping;
-        l->skipping = 1;
+        f->end = 0;
+        f->skipped += !f->skipping;
+        f->skipping = 1;
     }
 
-    if (l->idle) {
-        p.fd = l->fd;
+    if (f->flush) {
+        p.fd = f->fd;
         p.events = POLLIN;
 
-        if (poll(&p, 1, 0) == 0 && l->idle(l->data) != 0) {
+        if (poll(&p, 1, 0) == 0 && f->flush(f->data) != 0) {
             return -1;
         }
     }
 
-    n = us_lines_read(l->fd, l->buf + l->end, US_LINES_BUFFER - l->end);
+    n = us_lines_read(f->fd, f->buf + f->end, US_LINES_BUFFER - f->end);
 
     if (n == -1) {
-        return us_lines_error(l, "read");
+        return us_lines_error(f, "read");
     }
 
-    l->eof = (n == 0);
-    l->end += n;
-    l->bytes += n;
+    f->eof = (n == 0);
+    f->end += n;
+    f->bytes += n;
 
     return 0;
 }
@@ -257,7 +258,7 @@ us_lines_fill(us_lines_t *l)
  */
 
 static ssize_t
-us_lines_next(us_lines_t *l, us_str_t *lines, size_t max)
+us_lines_next(us_files_t *f, us_str_t *lines, size_t max)
 {
     size_t    n;
     uint8_t  *p, *end, *nl;
@@ -265,13 +266,13 @@ us_lines_next(us_lines_t *l, us_str_t *lines, size_t max)
     n = 0;
 
     for ( ;; ) {
-        p = l->buf + l->start;
-        end = l->buf + l->end;
+        p = f->buf + f->start;
+        end = f->buf + f->end;
 
         while (n < max && (nl = memchr(p, '\n', end - p)) != NULL) {
 
-            if (l->skipping) {
-                l->skipping = 0;
+            if (f->skipping) {
+                f->skipping = 0;
 
             } else {
                 lines[n].data = p;
@@ -281,38 +282,38 @@ us_lines_next(us_lines_t *l, us_str_t *lines, size_t max)
             p = nl + 1;
         }
 
-        l->start = p - l->buf;
+        f->start = p - f->buf;
 
         if (n) {
             return n;
         }
 
-        if (l->eof) {
+        if (f->eof) {
             break;
         }
 
-        if (l->cut && !l->skipping && l->start == 0
-            && l->end == US_LINES_BUFFER)
+        if (f->cut && !f->skipping && f->start == 0
+            && f->end == US_LINES_BUFFER)
         {
-            lines[0].data = l->buf;
-            lines[0].len = l->end;
-            l->start = l->end;
-            l->skipping = 1;
+            lines[0].data = f->buf;
+            lines[0].len = f->end;
+            f->start = f->end;
+            f->skipping = 1;
             return 1;
         }
 
-        if (us_lines_fill(l) == -1) {
+        if (us_lines_fill(f) == -1) {
             return -1;
         }
     }
 
-    if (p == end || l->skipping) {
+    if (p == end || f->skipping) {
         return 0;
     }
 
     lines[0].data = p;
     lines[0].len = end - p;
-    l->start = l->end;
+    f->start = f->end;
 
     return 1;
 }
@@ -341,31 +342,31 @@ us_lines_wait(pid_t *pid)
 /* 0, or -1 after a message: the unpacker failed, the text is not whole */
 
 static int
-us_lines_close(us_lines_t *l)
+us_lines_close(us_files_t *f)
 {
     int  rc;
 
-    if (l->fd != -1) {
-        (void) close(l->fd);
-        l->fd = -1;
+    if (f->fd != -1) {
+        (void) close(f->fd);
+        f->fd = -1;
     }
 
-    if (l->file != -1) {
-        (void) close(l->file);
-        l->file = -1;
+    if (f->file != -1) {
+        (void) close(f->file);
+        f->file = -1;
     }
 
-    rc = us_lines_wait(&l->unpacker);
-    rc |= us_lines_wait(&l->feeder);
+    rc = us_lines_wait(&f->unpacker);
+    rc |= us_lines_wait(&f->feeder);
 
-    if (!l->eof) {
+    if (!f->eof) {
         /* we have stopped before the end, which broke the children's pipes */
         rc = 0;
     }
 
     if (rc != 0) {
         fprintf(stderr, "urlstore: %s: it could not be unpacked whole\n",
-                l->name);
+                f->name);
     }
 
     return rc;
@@ -375,13 +376,13 @@ us_lines_close(us_lines_t *l)
 /* position in the file and its size, for progress; -1 if they are unknown */
 
 static int
-us_lines_position(const us_lines_t *l, uint64_t *pos, uint64_t *size)
+us_lines_position(const us_files_t *f, uint64_t *pos, uint64_t *size)
 {
     int          fd;
     off_t        at;
     struct stat  st;
 
-    fd = l->file != -1 ? l->file : l->fd;
+    fd = f->file != -1 ? f->file : f->fd;
 
     if (fd == -1 || fstat(fd, &st) == -1 || !S_ISREG(st.st_mode)) {
         return -1;
@@ -445,7 +446,7 @@ us_files_show(us_files_t *f, int last)
                                              ? f->lines / seconds : 0));
 
     if (f->total && !last
-        && us_lines_position(&f->input, &pos, &size) == 0)
+        && us_lines_position(f, &pos, &size) == 0)
     {
         share = (double) (f->passed + pos) / f->total;
 
@@ -463,11 +464,11 @@ us_files_show(us_files_t *f, int last)
 int
 us_files_init(us_files_t *f)
 {
-    f->input = (us_lines_t) { .fd = -1, .file = -1, .cut = f->cut,
-                              .idle = f->flush, .data = f->data };
-    f->input.buf = malloc(US_LINES_BUFFER);
+    f->fd = -1;
+    f->file = -1;
+    f->buf = malloc(US_LINES_BUFFER);
 
-    if (f->input.buf == NULL) {
+    if (f->buf == NULL) {
         (void) us_cli_fail("out of memory");
         return -1;
     }
@@ -484,7 +485,7 @@ us_files_init(us_files_t *f)
 void
 us_files_free(us_files_t *f)
 {
-    free(f->input.buf);
+    free(f->buf);
 }
 
 
@@ -496,20 +497,20 @@ us_files_one(us_files_t *f, const char *name)
     uint64_t   pos, size, known;
     us_str_t   lines[US_FILES_GROUP];
 
-    if (us_lines_open(&f->input, name) == -1) {
-        (void) us_lines_close(&f->input);
+    if (us_lines_open(f, name) == -1) {
+        (void) us_lines_close(f);
         f->failed = 1;
         return 0;
     }
 
     known = 0;
 
-    while ((n = us_lines_next(&f->input, lines, US_FILES_GROUP)) > 0) {
+    while ((n = us_lines_next(f, lines, US_FILES_GROUP)) > 0) {
 
-        if (f->share && f->total && f->input.bytes != known
-            && us_lines_position(&f->input, &pos, &size) == 0)
+        if (f->share && f->total && f->bytes != known
+            && us_lines_position(f, &pos, &size) == 0)
         {
-            known = f->input.bytes;
+            known = f->bytes;
             f->share(f->data, (double) (f->passed + pos) / f->total);
         }
 
@@ -517,7 +518,7 @@ us_files_one(us_files_t *f, const char *name)
         rc = f->take(f->data, lines, n);
 
         if (rc != 0) {
-            (void) us_lines_close(&f->input);
+            (void) us_lines_close(f);
             return rc;
         }
 
@@ -526,11 +527,11 @@ us_files_one(us_files_t *f, const char *name)
         }
     }
 
-    if (us_lines_position(&f->input, &pos, &size) == 0) {
+    if (us_lines_position(f, &pos, &size) == 0) {
         f->passed += size;
     }
 
-    if (us_lines_close(&f->input) == -1 || n == -1) {
+    if (us_lines_close(f) == -1 || n == -1) {
         f->failed = 1;
     }
 
@@ -577,14 +578,14 @@ us_files_end(us_files_t *f)
 int
 us_files_code(const us_files_t *f)
 {
-    if (f->input.skipped) {
+    if (f->skipped) {
         fprintf(stderr, "urlstore: %llu lines left out: longer than %d "
-                "bytes\n", (unsigned long long) f->input.skipped,
+                "bytes\n", (unsigned long long) f->skipped,
                 US_LINES_BUFFER);
     }
 
     return f->failed ? US_CLI_USAGE
-           : f->input.skipped ? US_CLI_REFUSED : US_CLI_DONE;
+           : f->skipped ? US_CLI_REFUSED : US_CLI_DONE;
 }
 
 

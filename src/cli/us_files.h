@@ -20,37 +20,7 @@
 
 #define US_LINES_BUFFER  (1 << 20)    /* a longer line is skipped and counted,
                                          or cut */
-
-
-typedef struct {
-    const char   *name;               /* for messages */
-    int           fd;
-    int           file;               /* the file itself, if fd is a pipe */
-    pid_t         unpacker;
-    pid_t         feeder;
-    unsigned      eof:1;
-    unsigned      skipping:1;         /* within a line that is too long */
-    unsigned      cut:1;              /* return the beginning of such a line */
-
-    uint8_t      *buf;
-    size_t        start;              /* of what has not been given out */
-    size_t        end;
-
-    uint64_t      bytes;              /* read so far, of the plain text */
-    uint64_t      skipped;            /* lines that were too long */
-
-    /*
-     * Called before a wait for more input, so that a reader downstream gets
-     * what there is; not 0: to stop.
-     */
-    int         (*idle)(void *data);
-    void         *data;
-} us_lines_t;
-
-
-/* the files of a command */
-
-#define US_FILES_GROUP  256           /* lines that come together, at most */
+#define US_FILES_GROUP   256          /* lines that come together, at most */
 
 
 typedef struct {
@@ -58,7 +28,10 @@ typedef struct {
     /* a group of lines; returns 0, or an exit code after a message */
     int            (*take)(void *data, us_str_t *lines, size_t n);
 
-    /* writes what has been held back; 0, or as above; or NULL */
+    /*
+     * Writes what has been held back, also before a wait for more input, so
+     * that a reader downstream gets what there is; 0, or as above; or NULL
+     */
     int            (*flush)(void *data);
 
     /* the share of the input that has been read, from 0 to 1; or NULL */
@@ -70,7 +43,22 @@ typedef struct {
     unsigned         cut:1;           /* return the beginning of long lines */
     unsigned         failed:1;        /* some input could not be read */
 
-    us_lines_t       input;
+    /* the file that is being read */
+
+    const char      *name;            /* for messages */
+    int              fd;
+    int              file;            /* the file itself, if fd is a pipe */
+    pid_t            unpacker;
+    pid_t            feeder;
+    unsigned         eof:1;
+    unsigned         skipping:1;      /* within a line that is too long */
+
+    uint8_t         *buf;
+    size_t           start;           /* of what has not been given out */
+    size_t           end;
+
+    uint64_t         bytes;           /* read so far, of the plain text */
+    uint64_t         skipped;         /* lines that were too long */
     uint64_t         lines;
     uint64_t         total;           /* bytes of all files, 0: unknown */
     uint64_t         passed;          /* bytes of the files that are done */
