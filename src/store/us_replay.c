@@ -87,9 +87,6 @@ typedef struct {
     size_t              n;
     size_t              size;
     uint64_t            found;        /* sites that begin in this merge */
-    uint64_t           *gone;         /* first ids of sites, to count less */
-    size_t              ngone;
-    size_t              gone_size;
     int                 failed;
 } us_replay_side_t;
 
@@ -129,6 +126,8 @@ struct us_replay_s {
 
     uint64_t           *gone;         /* bits: merged ids, deleted since */
     uint64_t            ngone;
+    uint64_t           *less;         /* first ids of their sites; sites=on */
+    uint64_t            nless;        /* atomic */
 
     /* then: adds whose leaves have been asked for */
 
@@ -158,7 +157,6 @@ us_replay_settled(us_store_t *s)
 
         free(side->sites);
         free(side->firsts);
-        free(side->gone);
     }
 
     us_bulk_destroy(r->bulk);
@@ -228,11 +226,9 @@ us_replay_open(us_store_t *s)
     unsigned           t;
     us_head_t         *h;
     us_replay_t       *r;
-    us_store_lock_t    lock;
     us_replay_side_t  *side;
 
     h = us_head(s);
-    lock = s->lock;
 
     r = calloc(1, sizeof(us_replay_t));
     s->replay = r;
@@ -259,7 +255,7 @@ us_replay_open(us_store_t *s)
         }
 
         side = &r->sides[t];
-        side->store = t ? us_store_open(s->arena.base, &lock) : s;
+        side->store = t ? us_store_open(s->arena.base, &s->lock) : s;
         side->sites = calloc(US_REPLAY_SITES, sizeof(us_replay_site_t));
 
         if (side->store == NULL || side->sites == NULL) {
@@ -350,20 +346,6 @@ us_replay_work(us_store_t *s, us_replay_pt piece, uint64_t from, uint64_t to,
 }
 
 
-/* a list of n elements with room for one more; NULL: no memory, it stays */
-
-static void *
-us_replay_room(void *list, size_t n, size_t *size, size_t each)
-{
-    if (n == *size) {
-        list = realloc(list, (2 * n + 1024) * each);
-        *size = list ? 2 * n + 1024 : n;
-    }
-
-    return list;
-}
-
-
 /* a place in the table of sites: both ends together distinguish most sites */
 
 static inline size_t
@@ -395,6 +377,7 @@ static int
 us_replay_site(us_replay_side_t *side, uint64_t id, unsigned klass,
     us_str_t rest, uint64_t *first)
 {
+    size_t              size;
     uint8_t             len;
     us_str_t            site;
     us_store_t         *s;
@@ -421,14 +404,19 @@ us_replay_site(us_replay_side_t *side, uint64_t id, unsigned klass,
         memcpy(known->text, site.data, site.len);
     }
 
-    p = us_replay_room(side->firsts, side->n, &side->size,
-                       sizeof(us_replay_first_t));
-    if (p == NULL) {
-        return -1;
+    if (side->n == side->size) {
+        size = 2 * side->size + 1024;
+        p = realloc(side->firsts, size * sizeof(us_replay_first_t));
+
+        if (p == NULL) {
+            return -1;
+        }
+
+        side->firsts = p;
+        side->size = size;
     }
 
-    side->firsts = p;
-    p += side->n++;
+    p = &side->firsts[side->n++];
     p->id = id;
     p->hash = us_store_record_site(s, klass, rest).hash;
     p->check = us_hash(us_head(s)->hash_key,
@@ -748,17 +736,15 @@ us_replay_count(us_store_t *s)
 static int
 us_replay_gone_piece(us_store_t *s, unsigned t, uint64_t n, uint64_t end)
 {
-    uint64_t           id, word, *p;
-    unsigned           klass;
-    us_str_t           rest;
-    us_sought_t        site;
-    us_replay_t       *r;
-    us_store_site_t    out;
-    us_replay_side_t  *side;
+    uint64_t          id, word;
+    unsigned          klass;
+    us_str_t          rest;
+    us_sought_t       site;
+    us_replay_t      *r;
+    us_store_site_t   out;
 
     r = s->replay;
-    side = &r->sides[t];
-    s = side->store;
+    s = r->sides[t].store;
 
     for ( /* void */ ; n < end; n++) {
         for (word = r->gone[n]; word; word &= word - 1) {
@@ -778,20 +764,10 @@ us_replay_gone_piece(us_store_t *s, unsigned t, uint64_t n, uint64_t end)
 
             site = us_store_record_site(s, klass, rest);
 
-            if (!(us_head(s)->flags & US_HEAD_SITES)
-                || !us_store_site_find(s, &site, &out))
-            {
-                continue;
+            if (r->less && us_store_site_find(s, &site, &out)) {
+                r->less[__atomic_fetch_add(&r->nless, 1, __ATOMIC_RELAXED)]
+                    = out.first;
             }
-
-            p = us_replay_room(side->gone, side->ngone, &side->gone_size,
-                               sizeof(uint64_t));
-            if (p == NULL) {
-                return -1;
-            }
-
-            side->gone = p;
-            side->gone[side->ngone++] = out.first;
         }
     }
 
@@ -804,11 +780,9 @@ us_replay_gone_piece(us_store_t *s, unsigned t, uint64_t n, uint64_t end)
 static int
 us_replay_gone(us_store_t *s)
 {
-    int                rc;
-    size_t             i;
-    unsigned           t;
-    us_replay_t       *r;
-    us_replay_side_t  *side;
+    int           rc;
+    uint64_t      i;
+    us_replay_t  *r;
 
     r = s->replay;
 
@@ -816,22 +790,27 @@ us_replay_gone(us_store_t *s)
         return 0;
     }
 
+    if (us_head(s)->flags & US_HEAD_SITES) {
+        r->less = malloc(r->ngone * sizeof(uint64_t));
+        r->nless = 0;
+
+        if (r->less == NULL) {
+            return US_REPLAY_FAILED;
+        }
+    }
+
     rc = us_replay_work(s, us_replay_gone_piece, 0, r->merged / 64 + 1,
                         US_REPLAY_WORDS);
 
-    for (t = 0; rc == 0 && t < US_BULK_THREADS; t++) {
-        side = &r->sides[t];
-
-        for (i = 0; i < side->ngone; i++) {
-            us_site_uncount_locked(&s->arena,
-                                   us_site_number(&s->arena, side->gone[i]));
-            us_commit_locked(&s->arena);
-        }
-
-        side->ngone = 0;
+    for (i = 0; rc == 0 && r->less && i < r->nless; i++) {
+        us_site_uncount_locked(&s->arena,
+                               us_site_number(&s->arena, r->less[i]));
+        us_commit_locked(&s->arena);
     }
 
+    free(r->less);
     free(r->gone);
+    r->less = NULL;
     r->gone = NULL;
 
     return rc;
