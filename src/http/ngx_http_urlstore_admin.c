@@ -318,17 +318,46 @@ ngx_http_urlstore_post_later(ngx_http_urlstore_post_t *a,
 }
 
 
+/* the reply, when the command is done by all zones, or its time is over */
+
 static ngx_int_t
-ngx_http_urlstore_post_reply(ngx_http_urlstore_post_t *a)
+ngx_http_urlstore_post_look(ngx_http_urlstore_post_t *a)
 {
+    int                             made;
     u_char                         *p;
+    ngx_int_t                       rc;
     ngx_uint_t                      i, text, rebase;
     us_replicate_info_t             info;
     ngx_http_urlstore_ctx_t        *ctx;
-    ngx_http_urlstore_zone_t       *zone;
+    ngx_http_urlstore_zone_t       *zone, *wait;
     ngx_http_urlstore_post_zone_t  *z;
 
     ctx = a->ctx;
+    rebase = a->command == NGX_HTTP_URLSTORE_REBASE;
+    wait = NULL;
+    z = a->zones.elts;
+
+    for (i = 0; i < a->zones.nelts; i++) {
+        zone = z[i].zone;
+        ngx_http_urlstore_refresh(zone);
+
+        made = rebase ? us_replicate_wants_base(&zone->life, &z[i].wish)
+                      : us_life_state(&zone->life) == US_LIFE_READY;
+
+        if (made == -1) {
+            return ngx_http_urlstore_post_later(a, zone);
+        }
+
+        if (made == 0 && wait == NULL) {
+            wait = zone;
+        }
+    }
+
+    if (wait) {
+        rc = ngx_http_urlstore_post_wait(a);
+
+        return rc == NGX_DECLINED ? ngx_http_urlstore_post_later(a, wait) : rc;
+    }
 
     if (ngx_http_urlstore_reply_begin(ctx, US_FORMAT_JSON, sizeof("[]\n")
                                       + a->zones.nelts
@@ -339,9 +368,7 @@ ngx_http_urlstore_post_reply(ngx_http_urlstore_post_t *a)
     }
 
     p = ctx->out.pos;
-    z = a->zones.elts;
     text = ctx->format == US_FORMAT_TEXT;
-    rebase = a->command == NGX_HTTP_URLSTORE_REBASE;
 
     for (i = 0; i < a->zones.nelts; i++) {
         zone = z[i].zone;
@@ -365,45 +392,7 @@ ngx_http_urlstore_post_reply(ngx_http_urlstore_post_t *a)
 
     ctx->out.pos = text ? p : ngx_sprintf(p, "]\n");
 
-    return ngx_http_urlstore_send(a->ctx);
-}
-
-
-static ngx_int_t
-ngx_http_urlstore_post_look(ngx_http_urlstore_post_t *a)
-{
-    int                             made;
-    ngx_int_t                       rc;
-    ngx_uint_t                      i;
-    ngx_http_urlstore_zone_t       *wait;
-    ngx_http_urlstore_post_zone_t  *z;
-
-    wait = NULL;
-    z = a->zones.elts;
-
-    for (i = 0; i < a->zones.nelts; i++) {
-        ngx_http_urlstore_refresh(z[i].zone);
-
-        made = a->command == NGX_HTTP_URLSTORE_REBASE
-               ? us_replicate_wants_base(&z[i].zone->life, &z[i].wish)
-               : us_life_state(&z[i].zone->life) == US_LIFE_READY;
-
-        if (made == -1) {
-            return ngx_http_urlstore_post_later(a, z[i].zone);
-        }
-
-        if (made == 0 && wait == NULL) {
-            wait = z[i].zone;
-        }
-    }
-
-    if (wait == NULL) {
-        return ngx_http_urlstore_post_reply(a);
-    }
-
-    rc = ngx_http_urlstore_post_wait(a);
-
-    return rc == NGX_DECLINED ? ngx_http_urlstore_post_later(a, wait) : rc;
+    return ngx_http_urlstore_send(ctx);
 }
 
 

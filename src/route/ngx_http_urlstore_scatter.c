@@ -598,60 +598,17 @@ ngx_http_urlstore_scatter_begin(ngx_http_urlstore_batch_t *batch)
 }
 
 
-static ngx_int_t
-ngx_http_urlstore_scatter_note(ngx_http_urlstore_batch_t *batch,
-    ngx_http_urlstore_entry_t *e)
-{
-    u_char                    *p;
-    ngx_http_urlstore_note_t  *note;
-    u_char                     word[US_REFUSAL_WORD];
-    ngx_http_urlstore_scatter_t  *sc;
-
-    sc = batch->own;
-
-    note = ngx_array_push(&sc->notes);
-    if (note == NULL) {
-        return NGX_ERROR;
-    }
-
-    ngx_memzero(note, sizeof(ngx_http_urlstore_note_t));
-
-    note->index = sc->s->n;
-    note->refusal = e->refusal;
-
-    if (e->by_id) {
-        note->answer = US_ANSWER_UNKNOWN;
-
-    } else if (e->item == NULL) {
-        note->answer = e->refusal.kind == US_INPUT_URL
-                       && us_verdict_rejected(e->refusal.verdict)
-                       ? US_ANSWER_REJECTED : US_ANSWER_INVALID;
-        note->why.len = us_refusal_word(word, &e->refusal) - word;
-    }
-
-    p = ngx_pnalloc(batch->ctx->r->pool, note->why.len + e->ref.len + 1);
-    if (p == NULL) {
-        return NGX_ERROR;
-    }
-
-    note->why.data = p;
-    p = ngx_cpymem(p, word, note->why.len);
-
-    note->ref.data = p;
-    note->ref.len = e->ref.len;
-    ngx_memcpy(p, e->ref.data, e->ref.len);
-
-    return NGX_OK;
-}
-
-
 ngx_int_t
 ngx_http_urlstore_scatter_group(ngx_http_urlstore_batch_t *batch,
     ngx_http_urlstore_group_t *g)
 {
+    int                           rc;
+    u_char                       *p;
     ngx_uint_t                    given;
+    ngx_http_urlstore_note_t     *note;
     ngx_http_urlstore_entry_t    *e;
     ngx_http_urlstore_scatter_t  *sc;
+    u_char                        word[US_REFUSAL_WORD];
 
     sc = batch->own;
 
@@ -674,20 +631,56 @@ ngx_http_urlstore_scatter_group(ngx_http_urlstore_batch_t *batch,
         sc->size += sizeof(us_answer_record_t) + e->ref.len
                     + (e->item ? e->item->url.len : US_REFUSAL_WORD);
 
-        if ((((e->item == NULL && !given) || e->ref.len)
-             && ngx_http_urlstore_scatter_note(batch, e) != NGX_OK)
-            || (e->item ? us_scatter_url(sc->s, e->item->url)
-                : given ? us_scatter_id(sc->s, e->id)
-                : us_scatter_local(sc->s))
-               != 0)
-        {
-            return ngx_http_urlstore_fault(batch->ctx,
-                                           NGX_HTTP_INTERNAL_SERVER_ERROR,
-                                           "no memory for the batch");
+        if ((e->item == NULL && !given) || e->ref.len) {
+
+            note = ngx_array_push(&sc->notes);
+            if (note == NULL) {
+                goto failed;
+            }
+
+            ngx_memzero(note, sizeof(ngx_http_urlstore_note_t));
+
+            note->index = sc->s->n;
+            note->refusal = e->refusal;
+
+            if (e->by_id) {
+                note->answer = US_ANSWER_UNKNOWN;
+
+            } else if (e->item == NULL) {
+                note->answer = e->refusal.kind == US_INPUT_URL
+                               && us_verdict_rejected(e->refusal.verdict)
+                               ? US_ANSWER_REJECTED : US_ANSWER_INVALID;
+                note->why.len = us_refusal_word(word, &e->refusal) - word;
+            }
+
+            p = ngx_pnalloc(batch->ctx->r->pool,
+                            note->why.len + e->ref.len + 1);
+            if (p == NULL) {
+                goto failed;
+            }
+
+            note->why.data = p;
+            p = ngx_cpymem(p, word, note->why.len);
+
+            note->ref.data = p;
+            note->ref.len = e->ref.len;
+            ngx_memcpy(p, e->ref.data, e->ref.len);
+        }
+
+        rc = e->item ? us_scatter_url(sc->s, e->item->url)
+             : given ? us_scatter_id(sc->s, e->id) : us_scatter_local(sc->s);
+
+        if (rc != 0) {
+            goto failed;
         }
     }
 
     return NGX_OK;
+
+failed:
+
+    return ngx_http_urlstore_fault(batch->ctx, NGX_HTTP_INTERNAL_SERVER_ERROR,
+                                   "no memory for the batch");
 }
 
 
