@@ -81,23 +81,12 @@ const uint16_t  us_chars[256] = {
 };
 
 
-#define us_nibble(c)                                                          \
-    (us_digit(c) ? (c) - '0'                                                  \
-     : (c) >= 'a' && (c) <= 'f' ? (c) - 'a' + 10                              \
-     : (c) >= 'A' && (c) <= 'F' ? (c) - 'A' + 10 : -1)
-#define us_hex4(c)                                                            \
-    us_nibble(c), us_nibble((c) + 1), us_nibble((c) + 2), us_nibble((c) + 3)
-#define us_hex16(c)                                                           \
-    us_hex4(c), us_hex4((c) + 4), us_hex4((c) + 8), us_hex4((c) + 12)
-
-
 const int8_t  us_hex[256] = {
-    us_hex16(0x00), us_hex16(0x10), us_hex16(0x20), us_hex16(0x30),
-    us_hex16(0x40), us_hex16(0x50), us_hex16(0x60), us_hex16(0x70),
-    us_hex16(0x80), us_hex16(0x90), us_hex16(0xa0), us_hex16(0xb0),
-    us_hex16(0xc0), us_hex16(0xd0), us_hex16(0xe0), us_hex16(0xf0)
+    [0 ... '0' - 1] = -1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9,
+    ['9' + 1 ... 'A' - 1] = -1, 10, 11, 12, 13, 14, 15,
+    ['F' + 1 ... 'a' - 1] = -1, 10, 11, 12, 13, 14, 15,
+    ['f' + 1 ... 255] = -1
 };
-
 
 static const char  us_digits[] = "0123456789ABCDEF";
 
