@@ -88,7 +88,6 @@ us_norm_t *
 us_norm_create(us_profile_t profile)
 {
     size_t      i;
-    us_str_t    name;
     us_norm_t  *n;
 
     n = calloc(1, sizeof(us_norm_t));
@@ -108,10 +107,7 @@ us_norm_create(us_profile_t profile)
     }
 
     for (i = 0; (n->steps & US_STEP_ARGS) && us_tracking_args[i]; i++) {
-        name.data = (const uint8_t *) us_tracking_args[i];
-        name.len = strlen(us_tracking_args[i]);
-
-        if (us_args_add(&n->args, name) != 0) {
+        if (us_args_add(&n->args, us_str_of(us_tracking_args[i])) != 0) {
             goto failed;
         }
     }
@@ -209,7 +205,8 @@ int
 us_norm_add_rewrite(us_norm_t *n, us_str_t name, us_str_t host,
     us_str_t regex, us_str_t replacement, us_rule_error_t *err)
 {
-    return us_rules_rewrite(n->rules, name, host, regex, replacement, err);
+    return us_rules_add(n->rules, US_RULE_REWRITE, name, host, regex,
+                        replacement, err);
 }
 
 
@@ -217,7 +214,8 @@ int
 us_norm_add_reject(us_norm_t *n, us_str_t name, us_str_t regex,
     us_rule_error_t *err)
 {
-    return us_rules_filter(n->rules, US_RULE_REJECT, name, regex, err);
+    return us_rules_add(n->rules, US_RULE_REJECT, name, us_string(""), regex,
+                        us_string(""), err);
 }
 
 
@@ -225,7 +223,8 @@ int
 us_norm_add_accept(us_norm_t *n, us_str_t name, us_str_t regex,
     us_rule_error_t *err)
 {
-    return us_rules_filter(n->rules, US_RULE_ACCEPT, name, regex, err);
+    return us_rules_add(n->rules, US_RULE_ACCEPT, name, us_string(""), regex,
+                        us_string(""), err);
 }
 
 
@@ -241,12 +240,7 @@ us_norm_add_strip_arg(us_norm_t *n, us_str_t name_or_glob)
 us_str_t
 us_norm_signature(const us_norm_t *n)
 {
-    us_str_t  s;
-
-    s.data = (const uint8_t *) n->signature;
-    s.len = strlen(n->signature);
-
-    return s;
+    return us_str_of(n->signature);
 }
 
 
@@ -343,7 +337,7 @@ us_norm_ws_create(const us_norm_t *n)
     ws->explain = NULL;
     memset(&ws->memo, 0, sizeof(ws->memo));
 
-    if (us_rules_have_rewrites(n->rules) || us_rules_have_filters(n->rules)) {
+    if (us_rules_any(n->rules)) {
         ws->rules = us_rules_ws_create(n->rules);
 
         if (ws->rules == NULL) {
@@ -734,13 +728,11 @@ us_norm_www_strip(us_norm_ws_t *ws, us_url_t *url)
     us_explain_before(ws, url);
 
     host = ws->href + url->host_start;
-    memmove(host, host + 4, url->href.len - url->host_start - 4);
 
-    url->href.len -= 4;
+    us_url_remove(url, host, host + 4);
+
     url->host_end -= 4;
     url->pathname_start -= 4;
-    url->search_start -= url->search_start == US_URL_OMITTED ? 0 : 4;
-    url->hash_start -= url->hash_start == US_URL_OMITTED ? 0 : 4;
 
     us_explain_after(ws, url, "strip www");
 }
@@ -768,7 +760,7 @@ us_normalize_text(const us_norm_t *n, us_norm_ws_t *ws, us_str_t in,
         us_norm_late(n, ws, url);
     }
 
-    if (ws->rules && us_rules_have_rewrites(n->rules)) {
+    if (ws->rules) {
         rc = us_norm_rewrite(n, ws, out);
 
         if (rc != US_URL_OK) {
@@ -782,7 +774,7 @@ us_normalize_text(const us_norm_t *n, us_norm_ws_t *ws, us_str_t in,
         return rc;
     }
 
-    if (ws->rules && us_rules_have_filters(n->rules)) {
+    if (ws->rules) {
         rc = us_rules_decide(n->rules, ws->rules, url->href, &out->rule);
 
         if (rc != US_URL_OK) {

@@ -25,28 +25,28 @@ struct us_arg_s {
 };
 
 
-/* the path has been rewritten up to out: moves what follows, fixes offsets */
-
-static void
-us_path_end(us_url_t *url, uint8_t *out, const uint8_t *end)
+void
+us_url_remove(us_url_t *url, uint8_t *from, const uint8_t *to)
 {
     size_t          gone;
     const uint8_t  *tail;
 
     tail = url->href.data + url->href.len;
-    gone = end - out;
+    gone = to - from;
 
-    memmove(out, end, tail - end);
-
-    url->href.len -= gone;
-
-    if (url->search_start != US_URL_OMITTED) {
+    if (url->search_start != US_URL_OMITTED
+        && url->href.data + url->search_start >= to)
+    {
         url->search_start -= gone;
     }
 
     if (url->hash_start != US_URL_OMITTED) {
         url->hash_start -= gone;
     }
+
+    memmove(from, to, tail - to);
+
+    url->href.len -= gone;
 }
 
 
@@ -120,7 +120,7 @@ us_step_path_session(us_url_t *url, const us_step_ctx_t *ctx)
         p = next;
     }
 
-    us_path_end(url, out, end);
+    us_url_remove(url, out, end);
 }
 
 
@@ -163,7 +163,22 @@ us_step_slashes(us_url_t *url, const us_step_ctx_t *ctx)
         }
     }
 
-    us_path_end(url, out, end);
+    us_url_remove(url, out, end);
+}
+
+
+/* what follows the '?' */
+
+static us_str_t
+us_query(const us_url_t *url)
+{
+    us_str_t  query;
+
+    query = us_url_search(url);
+    query.data += query.len != 0;
+    query.len -= query.len != 0;
+
+    return query;
 }
 
 
@@ -172,64 +187,25 @@ us_step_slashes(us_url_t *url, const us_step_ctx_t *ctx)
 static us_str_t
 us_piece_name(us_str_t piece)
 {
-    const uint8_t  *eq;
+    us_str_t  name;
 
-    eq = memchr(piece.data, '=', piece.len);
+    us_str_cut(&piece, '=', &name);
 
-    if (eq) {
-        piece.len = eq - piece.data;
-    }
-
-    return piece;
+    return name;
 }
 
 
-static us_str_t
-us_piece_next(const uint8_t **p, const uint8_t *end)
-{
-    us_str_t        piece;
-    const uint8_t  *amp;
-
-    amp = memchr(*p, '&', end - *p);
-
-    if (amp == NULL) {
-        amp = end;
-    }
-
-    piece.data = *p;
-    piece.len = amp - *p;
-
-    *p = amp < end ? amp + 1 : end;
-
-    return piece;
-}
-
-
-/* the query has been rewritten up to out: moves what follows, fixes offsets */
+/* the query has been rewritten up to out */
 
 static void
 us_query_end(us_url_t *url, uint8_t *out, const uint8_t *end)
 {
-    size_t          gone;
-    const uint8_t  *search, *tail;
-
-    search = url->href.data + url->search_start;
-    tail = url->href.data + url->href.len;
-
-    if (out == search + 1) {
+    if (out == url->href.data + url->search_start + 1) {
         out--;
         url->search_start = US_URL_OMITTED;
     }
 
-    gone = end - out;
-
-    memmove(out, end, tail - end);
-
-    url->href.len -= gone;
-
-    if (url->hash_start != US_URL_OMITTED) {
-        url->hash_start -= gone;
-    }
+    us_url_remove(url, out, end);
 }
 
 
@@ -238,37 +214,28 @@ us_query_end(us_url_t *url, uint8_t *out, const uint8_t *end)
 static void
 us_query_filter(us_url_t *url, us_piece_pt drop, const void *data)
 {
-    uint8_t        *out, *first;
-    us_str_t        search, piece;
-    const uint8_t  *p, *end;
+    uint8_t   *out, *first;
+    us_str_t   query, piece;
 
-    search = us_url_search(url);
-
-    if (search.len == 0) {
-        return;
-    }
-
-    p = search.data + 1;
-    end = search.data + search.len;
-    first = (uint8_t *) p;
+    query = us_query(url);
+    first = (uint8_t *) query.data;
 
     /* nothing is written until a piece is dropped */
 
     do {
-        out = (uint8_t *) p;
-
-        if (p == end) {
+        if (query.len == 0) {
             return;
         }
 
-        piece = us_piece_next(&p, end);
+        out = (uint8_t *) query.data;
+        us_str_cut(&query, '&', &piece);
 
     } while (!drop(data, piece));
 
     out -= out > first;
 
-    while (p < end) {
-        piece = us_piece_next(&p, end);
+    while (query.len) {
+        us_str_cut(&query, '&', &piece);
 
         if (drop(data, piece)) {
             continue;
@@ -282,23 +249,20 @@ us_query_filter(us_url_t *url, us_piece_pt drop, const void *data)
         out += piece.len;
     }
 
-    us_query_end(url, out, end);
+    us_query_end(url, out, query.data);
 }
 
 
 unsigned
 us_query_count(const us_url_t *url)
 {
-    unsigned        n;
-    us_str_t        search;
-    const uint8_t  *p, *end;
+    unsigned  n;
+    us_str_t  query, piece;
 
-    search = us_url_search(url);
-    p = search.data + (search.len != 0);
-    end = search.data + search.len;
+    query = us_query(url);
 
-    for (n = 0; p < end; /* void */ ) {
-        n += us_piece_next(&p, end).len != 0;
+    for (n = 0; query.len; n += piece.len != 0) {
+        us_str_cut(&query, '&', &piece);
     }
 
     return n;
@@ -437,25 +401,6 @@ us_step_args(us_url_t *url, const us_step_ctx_t *ctx)
 }
 
 
-static int
-us_name_is(us_str_t name, const char *lower, size_t len)
-{
-    size_t  i;
-
-    if (name.len < len) {
-        return 0;
-    }
-
-    for (i = 0; i < len; i++) {
-        if ((name.data[i] | 0x20) != lower[i]) {
-            return 0;
-        }
-    }
-
-    return 1;
-}
-
-
 /*
  * Session ids by name and shape, because names alone hit too much: "sid" only
  * with a value of 16 or more letters and digits.
@@ -464,16 +409,39 @@ us_name_is(us_str_t name, const char *lower, size_t len)
 static int
 us_session_match(const void *data, us_str_t piece)
 {
-    size_t    i;
-    uint8_t   c;
-    us_str_t  name;
+    size_t       i;
+    uint8_t      c;
+    us_str_t     name;
+    const char  *lower;
+
+    static const char *const  names[] = {
+        [3] = "sid", [4] = "cfid", [7] = "cftoken", [9] = "phpsessid",
+        [10] = "jsessionid", [20] = "aspsessionid"
+    };
 
     name = us_piece_name(piece);
+    lower = name.len <= 20 ? names[name.len] : NULL;
 
-    switch (name.len) {
+    if (lower == NULL) {
+        return 0;
+    }
 
-    case 3:
-        if (!us_name_is(name, "sid", 3) || piece.len < name.len + 1 + 16) {
+    for (i = 0; lower[i]; i++) {
+        if ((name.data[i] | 0x20) != lower[i]) {
+            return 0;
+        }
+    }
+
+    /* ASPSESSIONID, and eight letters */
+
+    for ( /* void */ ; i < name.len; i++) {
+        if ((uint8_t) ((name.data[i] | 0x20) - 'a') > 25) {
+            return 0;
+        }
+    }
+
+    if (name.len == 3) {
+        if (piece.len < name.len + 1 + 16) {
             return 0;
         }
 
@@ -484,36 +452,9 @@ us_session_match(const void *data, us_str_t piece)
                 return 0;
             }
         }
-
-        return 1;
-
-    case 4:
-        return us_name_is(name, "cfid", 4);
-
-    case 7:
-        return us_name_is(name, "cftoken", 7);
-
-    case 9:
-        return us_name_is(name, "phpsessid", 9);
-
-    case 10:
-        return us_name_is(name, "jsessionid", 10);
-
-    case 20:
-        if (!us_name_is(name, "aspsessionid", 12)) {
-            return 0;
-        }
-
-        for (i = 12; i < 20; i++) {
-            if ((uint8_t) ((name.data[i] | 0x20) - 'a') > 25) {
-                return 0;
-            }
-        }
-
-        return 1;
     }
 
-    return 0;
+    return 1;
 }
 
 
@@ -572,29 +513,25 @@ us_pieces_sort(us_query_ws_t *ws, size_t n,
 static size_t
 us_pieces_split(us_url_t *url, us_query_ws_t *ws)
 {
-    size_t          n;
-    us_str_t        search;
-    const uint8_t  *p, *end;
+    size_t    n;
+    us_str_t  query;
 
-    search = us_url_search(url);
+    query = us_query(url);
 
-    if (search.len < 2 || search.len > sizeof(ws->text)
-        || memchr(search.data, '&', search.len) == NULL)
+    if (query.len == 0 || query.len > sizeof(ws->text)
+        || memchr(query.data, '&', query.len) == NULL)
     {
         return 0;
     }
 
-    memcpy(ws->text, search.data, search.len);
+    query.data = memcpy(ws->text, query.data, query.len);
 
-    p = ws->text + 1;
-    end = ws->text + search.len;
-
-    for (n = 0; p < end; n++) {
+    for (n = 0; query.len; n++) {
         if (n == US_QUERY_PIECES) {
             return 0;
         }
 
-        ws->piece[n] = us_piece_next(&p, end);
+        us_str_cut(&query, '&', &ws->piece[n]);
     }
 
     return n;
@@ -606,10 +543,10 @@ us_pieces_join(us_url_t *url, us_query_ws_t *ws, size_t n)
 {
     size_t     i;
     uint8_t   *out;
-    us_str_t   search;
+    us_str_t   query;
 
-    search = us_url_search(url);
-    out = (uint8_t *) search.data + 1;
+    query = us_query(url);
+    out = (uint8_t *) query.data;
 
     for (i = 0; i < n; i++) {
         if (i) {
@@ -620,7 +557,7 @@ us_pieces_join(us_url_t *url, us_query_ws_t *ws, size_t n)
         out += ws->piece[i].len;
     }
 
-    us_query_end(url, out, search.data + search.len);
+    us_query_end(url, out, query.data + query.len);
 }
 
 
@@ -704,20 +641,14 @@ const us_step_t  us_steps[] = {
 
 
 static const struct {
-    us_profile_t   profile;
     const char    *name;
     unsigned       steps;
 } us_profiles[] = {
-
-    { US_PROFILE_CRAWLER, "crawler", US_STEP_PARSE },
-
-    { US_PROFILE_CRAWLER_CLEAN, "crawler-clean",
-      US_STEP_PARSE | US_STEP_ARGS },
-
-    { US_PROFILE_WHATWG, "whatwg", 0 },
-
-    { US_PROFILE_AGGRESSIVE, "aggressive",
-      US_STEP_PARSE | US_STEP_LATE }
+    [US_PROFILE_CRAWLER] = { "crawler", US_STEP_PARSE },
+    [US_PROFILE_CRAWLER_CLEAN] = { "crawler-clean",
+                                   US_STEP_PARSE | US_STEP_ARGS },
+    [US_PROFILE_WHATWG] = { "whatwg", 0 },
+    [US_PROFILE_AGGRESSIVE] = { "aggressive", US_STEP_PARSE | US_STEP_LATE }
 };
 
 
@@ -742,15 +673,7 @@ const char *const  us_tracking_args[] = {
 unsigned
 us_profile_steps(us_profile_t profile)
 {
-    size_t  i;
-
-    for (i = 0; i < US_PROFILES; i++) {
-        if (us_profiles[i].profile == profile) {
-            return us_profiles[i].steps;
-        }
-    }
-
-    return 0;
+    return us_profiles[profile].steps;
 }
 
 
@@ -763,7 +686,7 @@ us_profile_parse(us_str_t name)
         if (strlen(us_profiles[i].name) == name.len
             && memcmp(us_profiles[i].name, name.data, name.len) == 0)
         {
-            return us_profiles[i].profile;
+            return (int) i;
         }
     }
 
@@ -774,13 +697,5 @@ us_profile_parse(us_str_t name)
 const char *
 us_profile_name(us_profile_t profile)
 {
-    size_t  i;
-
-    for (i = 0; i < US_PROFILES; i++) {
-        if (us_profiles[i].profile == profile) {
-            return us_profiles[i].name;
-        }
-    }
-
-    return NULL;
+    return us_profiles[profile].name;
 }

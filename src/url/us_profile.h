@@ -60,6 +60,9 @@ void us_args_free(us_args_t *args);
 
 int us_glob(us_str_t glob, us_str_t s);
 
+/* takes bytes out of the path, or what is before it, or the query's end */
+void us_url_remove(us_url_t *url, uint8_t *from, const uint8_t *to);
+
 /* number of pieces that are not empty */
 unsigned us_query_count(const us_url_t *url);
 

@@ -50,22 +50,15 @@ typedef struct {
     us_str_t          regex;
     us_str_t          replacement;    /* of a rewrite */
     us_str_t          host;           /* glob, or empty */
-    us_rule_kind_t    kind;           /* of a filter */
+    us_rule_kind_t    kind;
     uint32_t          limit;
     uint32_t          free_limit;
 } us_rule_t;
 
 
-typedef struct {
-    us_rule_t        *rule;
-    size_t            n;
-} us_rule_list_t;
-
-
 struct us_rules_s {
-    us_rule_list_t    rewrites;
-    us_rule_list_t    filters;
-    unsigned          n;              /* rules of both kinds */
+    us_rule_t        *rule;
+    unsigned          n;
     uint32_t          groups;         /* most of any rule, with group 0 */
 };
 
@@ -106,25 +99,15 @@ us_rule_free(us_rule_t *rule)
 }
 
 
-static void
-us_rule_list_free(us_rule_list_t *list)
-{
-    size_t  i;
-
-    for (i = 0; i < list->n; i++) {
-        us_rule_free(&list->rule[i]);
-    }
-
-    free(list->rule);
-}
-
-
 void
 us_rules_destroy(us_rules_t *r)
 {
     if (r) {
-        us_rule_list_free(&r->rewrites);
-        us_rule_list_free(&r->filters);
+        while (r->n) {
+            us_rule_free(&r->rule[--r->n]);
+        }
+
+        free(r->rule);
         free(r);
     }
 }
@@ -192,74 +175,21 @@ us_rule_compile(us_rule_t *rule, us_rule_error_t *err)
 }
 
 
-static us_rule_t *
-us_rule_add(us_rules_t *r, us_rule_list_t *list, us_str_t name,
-    us_str_t regex, us_rule_error_t *err)
-{
-    char        number[16];
-    uint32_t    groups;
-    us_rule_t  *rule;
-
-    err->offset = 0;
-
-    if (name.len == 0) {
-        name.len = snprintf(number, sizeof(number), "%u", r->n + 1);
-        name.data = (const uint8_t *) number;
-    }
-
-    rule = realloc(list->rule, (list->n + 1) * sizeof(us_rule_t));
-
-    if (rule == NULL) {
-        snprintf(err->text, sizeof(err->text), "out of memory");
-        return NULL;
-    }
-
-    list->rule = rule;
-    rule += list->n;
-    memset(rule, 0, sizeof(us_rule_t));
-
-    if (us_str_copy(&rule->name, name) != 0
-        || us_str_copy(&rule->regex, regex) != 0)
-    {
-        snprintf(err->text, sizeof(err->text), "out of memory");
-        us_rule_free(rule);
-        return NULL;
-    }
-
-    if (us_rule_compile(rule, err) != 0) {
-        us_rule_free(rule);
-        return NULL;
-    }
-
-    pcre2_pattern_info(rule->code, PCRE2_INFO_CAPTURECOUNT, &groups);
-
-    if (groups + 1 > r->groups) {
-        r->groups = groups + 1;
-    }
-
-    list->n++;
-    r->n++;
-
-    return rule;
-}
-
-
 /*
  * PCRE2 finds a bad replacement only when the pattern has matched: look now.
  * $n, ${n}, $name, ${name}, $$.
  */
 
 static int
-us_replacement_check(const us_rule_t *rule, us_rule_error_t *err)
+us_replacement_check(const us_rule_t *rule, uint32_t groups,
+    us_rule_error_t *err)
 {
     char       name[40];
     size_t     i, n, from;
-    uint32_t   groups, number;
+    uint32_t   number;
     us_str_t   t;
 
     t = rule->replacement;
-
-    pcre2_pattern_info(rule->code, PCRE2_INFO_CAPTURECOUNT, &groups);
 
     for (i = 0; i < t.len; i++) {
 
@@ -315,69 +245,71 @@ us_replacement_check(const us_rule_t *rule, us_rule_error_t *err)
 
 
 int
-us_rules_rewrite(us_rules_t *r, us_str_t name, us_str_t host,
+us_rules_add(us_rules_t *r, us_rule_kind_t kind, us_str_t name, us_str_t host,
     us_str_t regex, us_str_t replacement, us_rule_error_t *err)
 {
+    char        number[16];
+    uint32_t    groups;
     us_rule_t  *rule;
 
-    rule = us_rule_add(r, &r->rewrites, name, regex, err);
+    err->offset = 0;
+
+    if (name.len == 0) {
+        name.len = snprintf(number, sizeof(number), "%u", r->n + 1);
+        name.data = (const uint8_t *) number;
+    }
+
+    rule = realloc(r->rule, (r->n + 1) * sizeof(us_rule_t));
 
     if (rule == NULL) {
+        snprintf(err->text, sizeof(err->text), "out of memory");
         return -1;
     }
 
-    if (us_str_copy(&rule->host, host) != 0
+    r->rule = rule;
+    rule += r->n;
+    memset(rule, 0, sizeof(us_rule_t));
+    rule->kind = kind;
+
+    if (us_str_copy(&rule->name, name) != 0
+        || us_str_copy(&rule->host, host) != 0
+        || us_str_copy(&rule->regex, regex) != 0
         || us_str_copy(&rule->replacement, replacement) != 0)
     {
         snprintf(err->text, sizeof(err->text), "out of memory");
         goto failed;
     }
 
-    if (us_replacement_check(rule, err) != 0) {
+    if (us_rule_compile(rule, err) != 0) {
         goto failed;
     }
+
+    pcre2_pattern_info(rule->code, PCRE2_INFO_CAPTURECOUNT, &groups);
+
+    if (us_replacement_check(rule, groups, err) != 0) {
+        goto failed;
+    }
+
+    if (groups + 1 > r->groups) {
+        r->groups = groups + 1;
+    }
+
+    r->n++;
 
     return 0;
 
 failed:
 
     us_rule_free(rule);
-    r->rewrites.n--;
-    r->n--;
 
     return -1;
 }
 
 
 int
-us_rules_filter(us_rules_t *r, us_rule_kind_t kind, us_str_t name,
-    us_str_t regex, us_rule_error_t *err)
+us_rules_any(const us_rules_t *r)
 {
-    us_rule_t  *rule;
-
-    rule = us_rule_add(r, &r->filters, name, regex, err);
-
-    if (rule == NULL) {
-        return -1;
-    }
-
-    rule->kind = kind;
-
-    return 0;
-}
-
-
-int
-us_rules_have_rewrites(const us_rules_t *r)
-{
-    return r->rewrites.n != 0;
-}
-
-
-int
-us_rules_have_filters(const us_rules_t *r)
-{
-    return r->filters.n != 0;
+    return r->n != 0;
 }
 
 
@@ -541,10 +473,12 @@ us_rules_apply(const us_rules_t *r, us_rules_ws_t *ws, const us_url_t *url,
     host = us_url_hostname(url);
     turn = 0;
 
-    for (i = 0; i < r->rewrites.n; i++) {
-        rule = &r->rewrites.rule[i];
+    for (i = 0; i < r->n; i++) {
+        rule = &r->rule[i];
 
-        if (rule->host.len && !us_glob(rule->host, host)) {
+        if (rule->kind != US_RULE_REWRITE
+            || (rule->host.len && !us_glob(rule->host, host)))
+        {
             continue;
         }
 
@@ -587,8 +521,12 @@ us_rules_decide(const us_rules_t *r, us_rules_ws_t *ws, us_str_t href,
     size_t            i;
     const us_rule_t  *rule;
 
-    for (i = 0; i < r->filters.n; i++) {
-        rule = &r->filters.rule[i];
+    for (i = 0; i < r->n; i++) {
+        rule = &r->rule[i];
+
+        if (rule->kind == US_RULE_REWRITE) {
+            continue;
+        }
 
         rc = us_rule_match(rule, ws, href, NULL, NULL);
 

@@ -31,7 +31,8 @@ typedef struct us_rules_ws_s  us_rules_ws_t;
 
 
 typedef enum {
-    US_RULE_REJECT = 0,
+    US_RULE_REWRITE = 0,
+    US_RULE_REJECT,
     US_RULE_ACCEPT
 } us_rule_kind_t;
 
@@ -39,14 +40,14 @@ typedef enum {
 us_rules_t *us_rules_create(void);
 void us_rules_destroy(us_rules_t *r);
 
-/* name may be empty: the number */
-int us_rules_rewrite(us_rules_t *r, us_str_t name, us_str_t host,
-    us_str_t regex, us_str_t replacement, us_rule_error_t *err);
-int us_rules_filter(us_rules_t *r, us_rule_kind_t kind, us_str_t name,
-    us_str_t regex, us_rule_error_t *err);
+/*
+ * name may be empty: the number.  host, a glob or empty, and replacement are
+ * those of a rewrite.  0, or -1: err says why.
+ */
+int us_rules_add(us_rules_t *r, us_rule_kind_t kind, us_str_t name,
+    us_str_t host, us_str_t regex, us_str_t replacement, us_rule_error_t *err);
 
-int us_rules_have_rewrites(const us_rules_t *r);
-int us_rules_have_filters(const us_rules_t *r);
+int us_rules_any(const us_rules_t *r);
 
 us_rules_ws_t *us_rules_ws_create(const us_rules_t *r);
 void us_rules_ws_destroy(us_rules_ws_t *ws);

@@ -57,20 +57,9 @@ us_site_destroy(us_site_t *site)
 
 
 static int
-us_site_compare(us_str_t a, us_str_t b)
-{
-    if (a.len != b.len) {
-        return a.len < b.len ? -1 : 1;
-    }
-
-    return memcmp(a.data, b.data, a.len);
-}
-
-
-static int
 us_site_order(const void *a, const void *b)
 {
-    return us_site_compare(*(const us_str_t *) a, *(const us_str_t *) b);
+    return us_str_compare(*(const us_str_t *) a, *(const us_str_t *) b);
 }
 
 
@@ -108,7 +97,7 @@ us_site_except(us_site_t *site, us_str_t host)
         memmove(copy, copy + 4, host.len);
     }
 
-    for (i = site->nexcept++; i && us_site_compare(list[i - 1], host) > 0; i--)
+    for (i = site->nexcept++; i && us_site_order(&list[i - 1], &host) > 0; i--)
     {
         list[i] = list[i - 1];
     }
