@@ -162,26 +162,6 @@ us_idna_map(us_str_t host, uint32_t *text)
 }
 
 
-static const us_idna_pair_t *
-us_pair_of(uint32_t composed)
-{
-    size_t  lo, hi, mid;
-
-    for (lo = 0, hi = US_IDNA_PAIRS; hi - lo > 1; /* void */ ) {
-        mid = (lo + hi) / 2;
-
-        if (us_idna_pair[mid].composed <= composed) {
-            lo = mid;
-
-        } else {
-            hi = mid;
-        }
-    }
-
-    return &us_idna_pair[lo];
-}
-
-
 /* the letter that a pair is composed to, or 0 */
 
 static uint32_t
@@ -231,6 +211,7 @@ us_compose(uint32_t first, uint32_t second)
 static uint32_t *
 us_decompose(uint32_t c, uint32_t *text)
 {
+    size_t                 lo, hi, mid;
     uint32_t               s;
     const us_idna_pair_t  *pair;
 
@@ -252,7 +233,18 @@ us_decompose(uint32_t c, uint32_t *text)
         return text;
     }
 
-    pair = us_pair_of(c);
+    for (lo = 0, hi = US_IDNA_PAIRS; hi - lo > 1; /* void */ ) {
+        mid = (lo + hi) / 2;
+
+        if (us_idna_pair[mid].composed <= c) {
+            lo = mid;
+
+        } else {
+            hi = mid;
+        }
+    }
+
+    pair = &us_idna_pair[lo];
     text = us_decompose(pair->first, text);
 
     return us_decompose(pair->second, text);

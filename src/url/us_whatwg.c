@@ -83,37 +83,11 @@ us_ipv4_number(const uint8_t *p, const uint8_t *end, uint64_t *v)
 }
 
 
-static uint8_t *
-us_ipv4_write(uint8_t *out, uint32_t ip)
-{
-    int       shift;
-    unsigned  v;
-
-    for (shift = 24; shift >= 0; shift -= 8) {
-        v = (ip >> shift) & 255;
-
-        if (v >= 100) {
-            *out++ = '0' + v / 100;
-        }
-
-        if (v >= 10) {
-            *out++ = '0' + v / 10 % 10;
-        }
-
-        *out++ = '0' + v % 10;
-
-        if (shift) {
-            *out++ = '.';
-        }
-    }
-
-    return out;
-}
-
-
 static us_verdict_t
 us_host_ipv4(const uint8_t *p, const uint8_t *end, uint8_t **out)
 {
+    int             shift;
+    uint8_t        *w, byte;
     uint32_t        ip;
     uint64_t        v;
     unsigned        n;
@@ -151,7 +125,28 @@ us_host_ipv4(const uint8_t *p, const uint8_t *end, uint8_t **out)
         return US_URL_HOST;
     }
 
-    *out = us_ipv4_write(*out, ip | (uint32_t) v);
+    ip |= (uint32_t) v;
+    w = *out;
+
+    for (shift = 24; shift >= 0; shift -= 8) {
+        byte = (uint8_t) (ip >> shift);
+
+        if (byte >= 100) {
+            *w++ = '0' + byte / 100;
+        }
+
+        if (byte >= 10) {
+            *w++ = '0' + byte / 10 % 10;
+        }
+
+        *w++ = '0' + byte % 10;
+
+        if (shift) {
+            *w++ = '.';
+        }
+    }
+
+    *out = w;
 
     return US_URL_OK;
 }
@@ -237,23 +232,6 @@ us_host_domain(const uint8_t *p, const uint8_t *end, uint8_t **out,
     }
 
     *out += n;
-
-    return US_URL_OK;
-}
-
-
-static us_verdict_t
-us_host_opaque(const uint8_t *p, const uint8_t *end, uint8_t **out)
-{
-    const uint8_t  *c;
-
-    for (c = p; c < end; c++) {
-        if (us_is(*c, US_CH_NO_HOST)) {
-            return US_URL_HOST;
-        }
-    }
-
-    *out = us_percent_encode(*out, p, end, US_SET_C0);
 
     return US_URL_OK;
 }
@@ -845,7 +823,15 @@ us_parse_host(us_parsing_t *s, const uint8_t *end)
     }
 
     if (!us_special(s)) {
-        return us_host_opaque(s->p, end, &s->out);
+        for (c = s->p; c < end; c++) {
+            if (us_is(*c, US_CH_NO_HOST)) {
+                return US_URL_HOST;
+            }
+        }
+
+        s->out = us_percent_encode(s->out, s->p, end, US_SET_C0);
+
+        return US_URL_OK;
     }
 
     host = s->out;
@@ -873,56 +859,14 @@ us_parse_host(us_parsing_t *s, const uint8_t *end)
 }
 
 
-/* s->p is after the ':' */
-
-static us_verdict_t
-us_parse_port(us_parsing_t *s, const uint8_t *end)
-{
-    uint32_t        port, power;
-    const uint8_t  *c;
-
-    if (s->p == end) {
-        return US_URL_OK;
-    }
-
-    port = 0;
-
-    for (c = s->p; c < end; c++) {
-
-        if ((uint8_t) (*c - '0') > 9) {
-            return US_URL_PORT;
-        }
-
-        port = port * 10 + (*c - '0');
-
-        if (port > 65535) {
-            return US_URL_PORT;
-        }
-    }
-
-    if (port == us_schemes[s->scheme].port && us_special(s)) {
-        return US_URL_OK;
-    }
-
-    s->url->port = port;
-    *s->out++ = ':';
-
-    for (power = 10000; power > 1 && port < power; power /= 10) { /* void */ }
-
-    for ( /* void */ ; power; power /= 10) {
-        *s->out++ = '0' + port / power % 10;
-    }
-
-    return US_URL_OK;
-}
-
-
 /* host and port states; the host ends at the colon */
 
 static us_verdict_t
 us_parse_host_port(us_parsing_t *s, const uint8_t *colon, const uint8_t *end)
 {
-    us_verdict_t  rc;
+    uint32_t        port, power;
+    us_verdict_t    rc;
+    const uint8_t  *c;
 
     rc = us_parse_host(s, colon);
 
@@ -932,12 +876,31 @@ us_parse_host_port(us_parsing_t *s, const uint8_t *colon, const uint8_t *end)
 
     s->url->host_end = s->out - s->start;
 
-    if (colon < end) {
-        s->p = colon + 1;
-        rc = us_parse_port(s, end);
+    if (end - colon > 1) {
 
-        if (rc != US_URL_OK) {
-            return rc;
+        for (port = 0, c = colon + 1; c < end; c++) {
+            if ((uint8_t) (*c - '0') > 9) {
+                return US_URL_PORT;
+            }
+
+            port = port * 10 + (*c - '0');
+
+            if (port > 65535) {
+                return US_URL_PORT;
+            }
+        }
+
+        if (port != us_schemes[s->scheme].port || !us_special(s)) {
+            s->url->port = port;
+            *s->out++ = ':';
+
+            for (power = 10000; power > 1 && port < power; power /= 10) {
+                /* void */
+            }
+
+            for ( /* void */ ; power; power /= 10) {
+                *s->out++ = '0' + port / power % 10;
+            }
         }
     }
 
@@ -1042,6 +1005,52 @@ us_parse_authority(us_parsing_t *s)
 }
 
 
+/* relative state and relative slash state; the scheme is written */
+
+static us_verdict_t
+us_parse_relative(us_parsing_t *s)
+{
+    us_str_t         path;
+    const us_url_t  *b;
+
+    b = s->base;
+    path = us_url_pathname(b);
+
+    if (us_slash(s, s->p)) {
+
+        if (us_slash(s, s->p + 1)) {
+            s->p += 2;
+
+            while (us_special(s) && us_slash(s, s->p)) {
+                s->p++;
+            }
+
+            return us_parse_authority(s);
+        }
+
+        us_copy_base(s, b->pathname_start);
+
+        return us_parse_path_start(s);
+    }
+
+    if (s->p == s->end || *s->p == '#') {
+        us_copy_base(s, b->hash_start);
+
+        return us_parse_fragment(s);
+    }
+
+    us_copy_base(s, b->pathname_start + path.len);
+
+    if (*s->p == '?') {
+        return us_parse_query(s);
+    }
+
+    us_path_shorten(s);
+
+    return us_parse_path(s);
+}
+
+
 static int
 us_starts_with_drive_letter(const uint8_t *p, const uint8_t *end)
 {
@@ -1124,24 +1133,19 @@ us_parse_file(us_parsing_t *s)
     const us_url_t  *b;
 
     b = s->base && us_url_scheme(s->base) == US_SCHEME_FILE ? s->base : NULL;
-    path.len = 0;
-    path.data = NULL;
 
-    if (b) {
-        path = us_url_pathname(b);
+    if (us_slash(s, s->p) && us_slash(s, s->p + 1)) {
+        s->p += 2;
+        return us_parse_file_host(s);
+    }
+
+    if (b == NULL) {
+        us_file_authority(s);
+        return us_parse_path_start(s);
     }
 
     if (us_slash(s, s->p)) {
-
-        if (us_slash(s, s->p + 1)) {
-            s->p += 2;
-            return us_parse_file_host(s);
-        }
-
-        if (b == NULL) {
-            us_file_authority(s);
-            return us_parse_path_start(s);
-        }
+        path = us_url_pathname(b);
 
         us_copy_base(s, b->pathname_start);
 
@@ -1159,76 +1163,12 @@ us_parse_file(us_parsing_t *s)
         return us_parse_path(s);
     }
 
-    if (b == NULL) {
-        us_file_authority(s);
+    if (us_starts_with_drive_letter(s->p, s->end)) {
+        us_copy_base(s, b->pathname_start);
         return us_parse_path(s);
     }
 
-    if (s->p == s->end || *s->p == '#') {
-        us_copy_base(s, b->hash_start);
-        return us_parse_fragment(s);
-    }
-
-    if (*s->p == '?') {
-        us_copy_base(s, b->pathname_start + path.len);
-        return us_parse_query(s);
-    }
-
-    if (us_starts_with_drive_letter(s->p, s->end)) {
-        us_copy_base(s, b->pathname_start);
-
-    } else {
-        us_copy_base(s, b->pathname_start + path.len);
-        us_path_shorten(s);
-    }
-
-    return us_parse_path(s);
-}
-
-
-/* relative state and relative slash state; the scheme is written */
-
-static us_verdict_t
-us_parse_relative(us_parsing_t *s)
-{
-    us_str_t         path;
-    const us_url_t  *b;
-
-    b = s->base;
-    path = us_url_pathname(b);
-
-    if (us_slash(s, s->p)) {
-
-        if (us_slash(s, s->p + 1)) {
-            s->p += 2;
-
-            while (us_special(s) && us_slash(s, s->p)) {
-                s->p++;
-            }
-
-            return us_parse_authority(s);
-        }
-
-        us_copy_base(s, b->pathname_start);
-
-        return us_parse_path_start(s);
-    }
-
-    if (s->p == s->end || *s->p == '#') {
-        us_copy_base(s, b->hash_start);
-
-        return us_parse_fragment(s);
-    }
-
-    us_copy_base(s, b->pathname_start + path.len);
-
-    if (*s->p == '?') {
-        return us_parse_query(s);
-    }
-
-    us_path_shorten(s);
-
-    return us_parse_path(s);
+    return us_parse_relative(s);
 }
 
 
@@ -1369,10 +1309,10 @@ us_has_control(const uint8_t *p, const uint8_t *end)
 
 /*
  * Takes C0 controls and spaces from both ends, and tab, CR and LF from
- * anywhere.  Returns the new length.
+ * anywhere, unless the input is too long.
  */
 
-static size_t
+static void
 us_parse_clean(us_whatwg_ws_t *ws, us_str_t *in)
 {
     uint8_t        *w;
@@ -1392,12 +1332,8 @@ us_parse_clean(us_whatwg_ws_t *ws, us_str_t *in)
     in->data = p;
     in->len = end - p;
 
-    if (in->len > US_INPUT_MAX) {
-        return in->len;
-    }
-
-    if (!us_has_control(p, end)) {
-        return in->len;
+    if (in->len > US_INPUT_MAX || !us_has_control(p, end)) {
+        return;
     }
 
     w = ws->clean;
@@ -1410,8 +1346,6 @@ us_parse_clean(us_whatwg_ws_t *ws, us_str_t *in)
 
     in->data = ws->clean;
     in->len = w - ws->clean;
-
-    return in->len;
 }
 
 
@@ -1453,7 +1387,9 @@ us_whatwg_parse(us_whatwg_ws_t *ws, us_str_t in, const us_url_t *base,
     us_verdict_t  rc;
     us_parsing_t  s;
 
-    if (us_parse_clean(ws, &in) > US_INPUT_MAX) {
+    us_parse_clean(ws, &in);
+
+    if (in.len > US_INPUT_MAX) {
         return US_URL_LENGTH;
     }
 
