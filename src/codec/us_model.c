@@ -178,14 +178,27 @@ us_huffman_cmp(const void *one, const void *two)
 }
 
 
-/* from the weights of n leaves, ascending, to the inner nodes by depth */
-
-static void
-us_huffman_tree(uint64_t *w, uint64_t *up, size_t n, uint32_t *depths)
+void
+us_huffman_lengths(const uint32_t *counts, uint16_t *sym, size_t n,
+    unsigned max, uint16_t nlen[US_HUFFMAN_MAX + 1], uint64_t *work)
 {
-    size_t    j, k, leaf, node;
-    uint32_t  l;
-    uint64_t  sum;
+    size_t     i, j, k, leaf, node;
+    uint32_t   l, kraft, full, depths[US_HUFFMAN_MAX + 1];
+    uint64_t  *w, *up, sum;
+
+    w = work;
+    up = work + n;
+
+    for (i = 0; i < n; i++) {
+        w[i] = (uint64_t) counts[sym[i]] << 16 | (uint16_t) ~sym[i];
+    }
+
+    qsort(w, n, sizeof(uint64_t), us_huffman_cmp);
+
+    for (i = 0; i < n; i++) {
+        sym[n - 1 - i] = (uint16_t) ~w[i];
+        w[i] >>= 16;
+    }
 
     /* w[k] becomes the weight of inner node k; leaf >= k always */
 
@@ -210,7 +223,7 @@ us_huffman_tree(uint64_t *w, uint64_t *up, size_t n, uint32_t *depths)
 
     /* w[k] is now the parent of inner node k, up[k] becomes its depth */
 
-    memset(depths, 0, (US_HUFFMAN_MAX + 1) * sizeof(uint32_t));
+    memset(depths, 0, sizeof(depths));
 
     up[n - 2] = 0;
     depths[0] = 1;
@@ -225,17 +238,8 @@ us_huffman_tree(uint64_t *w, uint64_t *up, size_t n, uint32_t *depths)
         up[k] = l;
         depths[l]++;
     }
-}
 
-
-/* from inner nodes by depth to leaves by depth, none below max */
-
-static void
-us_huffman_limit(const uint32_t *depths, size_t n, unsigned max,
-    uint16_t *nlen)
-{
-    size_t    i, k;
-    uint32_t  l, kraft, full;
+    /* from inner nodes by depth to leaves by depth, none below max */
 
     memset(nlen, 0, sizeof(uint16_t) * (US_HUFFMAN_MAX + 1));
 
@@ -264,35 +268,8 @@ us_huffman_limit(const uint32_t *depths, size_t n, unsigned max,
         nlen[l]--;
         nlen[l + 1] += 2;
         nlen[max]--;
-
         kraft--;
     }
-}
-
-
-void
-us_huffman_lengths(const uint32_t *counts, uint16_t *sym, size_t n,
-    unsigned max, uint16_t nlen[US_HUFFMAN_MAX + 1], uint64_t *work)
-{
-    size_t     i;
-    uint64_t  *w;
-    uint32_t   depths[US_HUFFMAN_MAX + 1];
-
-    w = work;
-
-    for (i = 0; i < n; i++) {
-        w[i] = (uint64_t) counts[sym[i]] << 16 | (uint16_t) ~sym[i];
-    }
-
-    qsort(w, n, sizeof(uint64_t), us_huffman_cmp);
-
-    for (i = 0; i < n; i++) {
-        sym[n - 1 - i] = (uint16_t) ~w[i];
-        w[i] >>= 16;
-    }
-
-    us_huffman_tree(w, work + n, n, depths);
-    us_huffman_limit(depths, n, max, nlen);
 }
 
 
@@ -309,29 +286,6 @@ const uint8_t  us_model_reversed[256] = {
 #undef US_R2
 #undef US_R4
 #undef US_R6
-
-
-/* symbols that a code may have are below that */
-
-static unsigned
-us_model_code_symbols(const us_model_t *m, unsigned code)
-{
-    if (code < m->ncontexts) {
-        return m->ntokens + 1;
-    }
-
-    switch (code - m->ncontexts) {
-
-    case US_CODE_ESCAPE:
-        return m->ntokens;
-
-    case US_CODE_HEAD:
-        return US_HEAD_SYMBOLS;
-
-    default:
-        return US_PREFIX_SYMBOLS;
-    }
-}
 
 
 /* FNV-1a over words; the fields before the checksum are checked one by one */
@@ -355,84 +309,71 @@ us_model_sum(const us_model_t *m)
 
 
 /*
- * The symbols of a code are in range, those of one length ascend, none is there
- * twice; and none is missing that a writer could need: a context has its
- * escape, all other codes have all their symbols.  0 or -1.
+ * All codes are complete and long enough.  The symbols of a code are in range,
+ * those of one length ascend, none is there twice; and none is missing that a
+ * writer could need: a context has its escape, all other codes have all their
+ * symbols.  0 or -1.
  */
-
-static int
-us_model_code_check(const us_model_t *m, unsigned code, const uint16_t *list)
-{
-    unsigned         l, i, n, limit;
-    uint64_t         seen[(US_TOKENS_MAX + 1 + 63) / 64], bit;
-    const uint16_t  *nlen;
-
-    nlen = us_model_nlen(m, code);
-    limit = us_model_code_symbols(m, code);
-    n = 0;
-
-    memset(seen, 0, sizeof(seen));
-
-    for (l = 1; l <= US_HUFFMAN_MAX; l++) {
-        for (i = 0; i < nlen[l]; i++, n++) {
-
-            if (list[n] >= limit || (i && list[n] <= list[n - 1])) {
-                return -1;
-            }
-
-            bit = (uint64_t) 1 << list[n] % 64;
-
-            if (seen[list[n] / 64] & bit) {
-                return -1;
-            }
-
-            seen[list[n] / 64] |= bit;
-        }
-    }
-
-    if (code >= m->ncontexts) {
-        return n == limit && (code - m->ncontexts != US_CODE_HEAD
-                              || list[n - 1] == limit - 1) ? 0 : -1;
-    }
-
-    return seen[m->ntokens / 64] >> m->ntokens % 64 & 1 ? 0 : -1;
-}
-
-
-/* all codes: complete, long enough, and their symbols; 0 or -1 */
 
 static int
 us_model_codes_check(const us_model_t *m)
 {
-    unsigned         i, l, n;
-    uint32_t         kraft, sum;
-    const uint16_t  *nlen, *list;
+    unsigned         code, l, i, n, limit, longest;
+    uint32_t         kraft;
+    uint64_t         seen[(US_TOKENS_MAX + 1 + 63) / 64], bit;
+    const uint16_t  *nlen, *list, *end;
 
     list = us_model_at(m, m->symbols);
-    sum = 0;
+    end = list + m->nsymbols;
 
-    for (i = 0; i < us_model_ncodes(m); i++) {
-        nlen = us_model_nlen(m, i);
+    for (code = 0; code < us_model_ncodes(m); code++) {
+        nlen = us_model_nlen(m, code);
+        limit = code < m->ncontexts ? m->ntokens + 1
+                : code - m->ncontexts == US_CODE_ESCAPE ? m->ntokens
+                : code - m->ncontexts == US_CODE_HEAD ? US_HEAD_SYMBOLS
+                : US_PREFIX_SYMBOLS;
         kraft = 0;
+        longest = 0;
         n = 0;
+
+        memset(seen, 0, sizeof(seen));
 
         for (l = 1; l <= US_HUFFMAN_MAX; l++) {
             kraft += (uint32_t) nlen[l] << (US_HUFFMAN_MAX - l);
-            n += nlen[l];
+            longest = nlen[l] ? l : longest;
+
+            for (i = 0; i < nlen[l]; i++, n++, list++) {
+
+                if (list == end || *list >= limit
+                    || (i && *list <= list[-1]))
+                {
+                    return -1;
+                }
+
+                bit = (uint64_t) 1 << *list % 64;
+
+                if (seen[*list / 64] & bit) {
+                    return -1;
+                }
+
+                seen[*list / 64] |= bit;
+            }
         }
 
-        for (l = US_HUFFMAN_MAX; l && nlen[l] == 0; l--) { /* void */ }
-
-        if (kraft != 1 << US_HUFFMAN_MAX || l < 4 || n > m->nsymbols - sum
-            || us_model_code_check(m, i, list + sum) == -1)
-        {
+        if (kraft != 1 << US_HUFFMAN_MAX || longest < 4) {
             return -1;
         }
 
-        sum += n;
+        if (code < m->ncontexts
+            ? !(seen[m->ntokens / 64] >> m->ntokens % 64 & 1)
+            : n != limit || (code - m->ncontexts == US_CODE_HEAD
+                             && list[-1] != limit - 1))
+        {
+            return -1;
+        }
     }
 
-    return sum == m->nsymbols ? 0 : -1;
+    return list == end ? 0 : -1;
 }
 
 
@@ -667,6 +608,13 @@ const uint8_t  us_model_before[256] = {
  */
 
 typedef struct {
+    uint32_t               at;        /* of a host, in the core; or 0 */
+    uint16_t               host;
+    uint8_t                within;    /* where in the host it begins */
+} us_pool_place_t;
+
+
+typedef struct {
     const us_model_def_t  *def;
 
     uint8_t               *text;      /* all hosts, as they were found */
@@ -677,100 +625,10 @@ typedef struct {
     int32_t               *heads;
     int32_t               *chain;
 
-    uint16_t              *host;      /* of each token */
-    uint8_t               *within;    /* where in the host it begins */
-    uint32_t              *place;     /* of each host, in the core */
+    us_pool_place_t       *places;    /* of each token */
 
     uint8_t               *out;       /* the hosts as the core has them */
 } us_pool_t;
-
-
-static int
-us_pool_init(us_pool_t *p, const us_model_def_t *def)
-{
-    size_t    room;
-    unsigned  i;
-
-    memset(p, 0, sizeof(us_pool_t));
-
-    room = 257;
-
-    for (i = US_TOKEN_TEXT; i < def->ntokens; i++) {
-        room += def->tokens[i].len + 1u;
-    }
-
-    p->def = def;
-    p->text = malloc(room);
-    p->owner = malloc(room * sizeof(uint16_t));
-    p->heads = malloc(US_TEXT_PAIRS * sizeof(int32_t));
-    p->chain = malloc(room * sizeof(int32_t));
-    p->host = calloc(def->ntokens, sizeof(uint16_t));
-    p->within = calloc(def->ntokens, 1);
-    p->place = calloc(def->ntokens, sizeof(uint32_t));
-    p->out = malloc(room);
-
-    return p->text && p->owner && p->heads && p->chain && p->host
-           && p->within && p->place && p->out ? 0 : -1;
-}
-
-
-static void
-us_pool_free(us_pool_t *p)
-{
-    free(p->out);
-    free(p->place);
-    free(p->within);
-    free(p->host);
-    free(p->chain);
-    free(p->heads);
-    free(p->owner);
-    free(p->text);
-}
-
-
-/* the position of a text among the hosts, within one of them; or -1 */
-
-static int
-us_pool_find(const us_pool_t *p, const us_token_def_t *t)
-{
-    int32_t  at;
-
-    for (at = p->heads[t->text[0] << 8 | t->text[1]]; at != -1;
-         at = p->chain[at])
-    {
-        if ((size_t) at + t->len <= p->used
-            && p->owner[at] == p->owner[at + t->len - 1]
-            && memcmp(p->text + at, t->text, t->len) == 0)
-        {
-            return at;
-        }
-    }
-
-    return -1;
-}
-
-
-static void
-us_pool_add(us_pool_t *p, unsigned token)
-{
-    unsigned               k, pair;
-    const us_token_def_t  *t;
-
-    t = &p->def->tokens[token];
-
-    for (k = 0; k < t->len; k++) {
-        p->text[p->used + k] = t->text[k];
-        p->owner[p->used + k] = (uint16_t) token;
-
-        if (k + 1u < t->len) {
-            pair = (unsigned) t->text[k] << 8 | t->text[k + 1];
-            p->chain[p->used + k] = p->heads[pair];
-            p->heads[pair] = (int32_t) (p->used + k);
-        }
-    }
-
-    p->used += t->len;
-}
 
 
 /* finds a host for each token: long ones first, so that they can be hosts */
@@ -778,34 +636,62 @@ us_pool_add(us_pool_t *p, unsigned token)
 static void
 us_pool_share(us_pool_t *p)
 {
-    int       at, begin;
-    unsigned  i, longest;
+    int                    at, begin;
+    unsigned               i, k, longest, pair;
+    us_pool_place_t       *place;
+    const us_token_def_t  *t;
 
     memset(p->heads, 0xff, US_TEXT_PAIRS * sizeof(int32_t));
 
     for (longest = US_TOKEN_MAX; longest > 1; longest--) {
         for (i = US_TOKEN_TEXT; i < p->def->ntokens; i++) {
+            t = &p->def->tokens[i];
+            place = &p->places[i];
 
-            if (p->def->tokens[i].len != longest) {
+            if (t->len != longest) {
                 continue;
             }
 
-            at = us_pool_find(p, &p->def->tokens[i]);
+            /* among the hosts, within one of them */
 
-            if (at == -1) {
-                p->host[i] = (uint16_t) i;
-                us_pool_add(p, i);
-                continue;
-            }
-
-            for (begin = at; begin > 0
-                             && p->owner[begin - 1] == p->owner[at]; begin--)
+            for (at = p->heads[t->text[0] << 8 | t->text[1]]; at != -1;
+                 at = p->chain[at])
             {
-                /* void */
+                if ((size_t) at + t->len <= p->used
+                    && p->owner[at] == p->owner[at + t->len - 1]
+                    && memcmp(p->text + at, t->text, t->len) == 0)
+                {
+                    break;
+                }
             }
 
-            p->host[i] = p->owner[at];
-            p->within[i] = (uint8_t) (at - begin);
+            if (at != -1) {
+                for (begin = at; begin > 0
+                                 && p->owner[begin - 1] == p->owner[at];
+                     begin--)
+                {
+                    /* void */
+                }
+
+                place->host = p->owner[at];
+                place->within = (uint8_t) (at - begin);
+                continue;
+            }
+
+            place->host = (uint16_t) i;
+
+            for (k = 0; k < t->len; k++) {
+                p->text[p->used + k] = t->text[k];
+                p->owner[p->used + k] = (uint16_t) i;
+
+                if (k + 1u < t->len) {
+                    pair = (unsigned) t->text[k] << 8 | t->text[k + 1];
+                    p->chain[p->used + k] = p->heads[pair];
+                    p->heads[pair] = (int32_t) (p->used + k);
+                }
+            }
+
+            p->used += t->len;
         }
     }
 }
@@ -830,10 +716,10 @@ us_pool_lay(us_pool_t *p)
     p->out[used++] = US_TOKEN_BLANK;
 
     for (i = US_TOKEN_TEXT; i < p->def->ntokens; i++) {
-        host = p->host[i];
+        host = p->places[i].host;
 
-        if (p->place[host] == 0) {
-            p->place[host] = (uint32_t) used;
+        if (p->places[host].at == 0) {
+            p->places[host].at = (uint32_t) used;
             memcpy(p->out + used, p->def->tokens[host].text,
                    p->def->tokens[host].len);
             used += p->def->tokens[host].len;
@@ -864,7 +750,7 @@ us_pool_token(const us_pool_t *p, unsigned i)
         len = us_token_run_len(i);
 
     } else {
-        at = p->place[p->host[i]] + p->within[i];
+        at = p->places[p->places[i].host].at + p->places[i].within;
         len = t->len;
     }
 
@@ -971,17 +857,39 @@ us_model_write_core(us_pool_t *p, size_t text, size_t *len)
 uint8_t *
 us_model_write(const us_model_def_t *def, size_t *len)
 {
+    size_t      room;
     uint8_t    *core;
+    unsigned    i;
     us_pool_t   p;
+
+    room = 257;
+
+    for (i = US_TOKEN_TEXT; i < def->ntokens; i++) {
+        room += def->tokens[i].len + 1u;
+    }
+
+    p.def = def;
+    p.used = 0;
+    p.text = malloc(room);
+    p.owner = malloc(room * sizeof(uint16_t));
+    p.heads = malloc(US_TEXT_PAIRS * sizeof(int32_t));
+    p.chain = malloc(room * sizeof(int32_t));
+    p.places = calloc(def->ntokens, sizeof(us_pool_place_t));
+    p.out = malloc(room);
 
     core = NULL;
 
-    if (us_pool_init(&p, def) == 0) {
+    if (p.text && p.owner && p.heads && p.chain && p.places && p.out) {
         us_pool_share(&p);
         core = us_model_write_core(&p, us_pool_lay(&p), len);
     }
 
-    us_pool_free(&p);
+    free(p.out);
+    free(p.places);
+    free(p.chain);
+    free(p.heads);
+    free(p.owner);
+    free(p.text);
 
     return core;
 }
@@ -1062,29 +970,21 @@ done:
 
 /* base 64 as in RFC 4648 */
 
-static unsigned
-us_builtin_digit(char c)
-{
-    if (c >= 'a') {
-        return (unsigned) (c - 'a') + 26;
-    }
-
-    if (c >= 'A') {
-        return (unsigned) (c - 'A');
-    }
-
-    if (c >= '0') {
-        return (unsigned) (c - '0') + 52;
-    }
-
-    return c == '+' ? 62 : 63;
-}
+static const uint8_t  us_builtin_digits[128] = {
+    ['A'] = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12,
+            13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25,
+    ['a'] = 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38,
+            39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51,
+    ['0'] = 52, 53, 54, 55, 56, 57, 58, 59, 60, 61,
+    ['+'] = 62,
+    ['/'] = 63
+};
 
 
 us_model_t *
 us_builtin_create(void)
 {
-    size_t    i, n;
+    size_t    i, k, n;
     uint8_t  *p;
     uint32_t  bits;
 
@@ -1096,10 +996,10 @@ us_builtin_create(void)
     }
 
     for (i = 0; i < n; i++) {
-        bits = us_builtin_digit(us_builtin_data[4 * i]) << 18
-               | us_builtin_digit(us_builtin_data[4 * i + 1]) << 12
-               | us_builtin_digit(us_builtin_data[4 * i + 2]) << 6
-               | us_builtin_digit(us_builtin_data[4 * i + 3]);
+        for (bits = 0, k = 4 * i; k < 4 * i + 4; k++) {
+            bits = bits << 6
+                   | us_builtin_digits[(uint8_t) us_builtin_data[k] & 127];
+        }
 
         p[3 * i] = (uint8_t) (bits >> 16);
         p[3 * i + 1] = (uint8_t) (bits >> 8);
