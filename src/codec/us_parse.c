@@ -96,7 +96,6 @@ typedef struct {
 struct us_parser_s {
     const us_token_def_t  *tokens;
     size_t                 ntokens;
-    size_t                 ncontexts;
 
     us_node_t             *nodes;
     uint32_t               nnodes;    /* allocated */
@@ -113,16 +112,17 @@ struct us_parser_s {
      * start: cost 32 | number 16 | 0 | ctx 8.  The cost is the price, and
      * US_PARSE_BYTE for each byte that is left of the longest text.
      */
-    uint64_t              *steps;
-    uint64_t              *runs;      /* us_parse_runs() */
+    uint64_t               steps[US_URL_MAX + 2];
+    uint64_t               runs[US_URL_MAX + 2];    /* us_parse_runs() */
     uint16_t               packed[US_RUN_ALPHABETS][US_RUN_MAX + 1];
-    us_piece_t            *pieces;
+    us_piece_t             pieces[US_URL_MAX + 2];
 
     /* the text before: see us_parse_again() */
-    uint8_t               *text;
+    uint8_t                text[US_URL_MAX + 2];
     size_t                 clean;     /* its first bytes with known steps */
     uint32_t               price;     /* of its start at byte 0 */
-    uint16_t              *far;       /* what a step's tokens depend on */
+    /* what a step's tokens depend on */
+    uint16_t               far[US_URL_MAX + 2];
 
     /* building */
     uint16_t              *sorted;
@@ -601,41 +601,12 @@ us_parser_grow(us_parser_t *p, uint32_t need)
 }
 
 
-/* sorts tokens by their first byte, and places the children of the root */
-
-static void
-us_parser_bucket(us_parser_t *p)
-{
-    size_t     i;
-    unsigned   c;
-    uint16_t   at[256];
-
-    for (c = 0; c < 256; c++) {
-        at[c] = p->buckets[c];
-        p->sorted[at[c]++] = (uint16_t) c;
-
-        p->nodes[1 + c].link = c + 1;
-        p->nodes[1 + c].token = (int16_t) c;
-    }
-
-    for (i = US_TOKEN_TEXT; i < p->ntokens; i++) {
-        p->sorted[at[p->tokens[i].text[0]]++] = (uint16_t) i;
-    }
-
-    p->nodes[0].link = 1 << US_KEY_BITS | US_KEY_MASK;
-    p->nodes[0].mask = 0xffff;
-    p->bases[0] = 2;
-    p->hint[0] = 257;
-    p->hint[1] = 257;
-    p->top = 257;
-}
-
-
 us_parser_t *
 us_parser_create(const us_token_def_t *tokens, size_t ntokens,
     size_t ncontexts)
 {
     size_t        i;
+    uint16_t      at[256];
     us_parser_t  *p;
 
     p = calloc(1, sizeof(us_parser_t));
@@ -645,25 +616,16 @@ us_parser_create(const us_token_def_t *tokens, size_t ntokens,
 
     p->tokens = tokens;
     p->ntokens = ntokens;
-    p->ncontexts = ncontexts;
-
-    p->prices = calloc(ncontexts, ntokens + 1);
 
     /* cleared: a handle has it for long, and malloc() gives what others left */
 
+    p->prices = calloc(ncontexts, ntokens + 1);
     p->ctx = calloc(ntokens, 1);
-    p->steps = calloc(US_URL_MAX + 2, sizeof(uint64_t));
-    p->runs = calloc(US_URL_MAX + 2, sizeof(uint64_t));
-    p->pieces = calloc(US_URL_MAX + 2, sizeof(us_piece_t));
-    p->text = calloc(US_URL_MAX + 2, 1);
-    p->far = calloc(US_URL_MAX + 2, sizeof(uint16_t));
     p->sorted = calloc(ntokens, sizeof(uint16_t));
     p->stack = calloc(ntokens, sizeof(us_range_t));
 
-    if (p->prices == NULL || p->ctx == NULL || p->steps == NULL
-        || p->runs == NULL || p->pieces == NULL || p->sorted == NULL
-        || p->text == NULL || p->far == NULL || p->stack == NULL
-        || us_parser_grow(p, 16384) == -1)
+    if (p->prices == NULL || p->ctx == NULL || p->sorted == NULL
+        || p->stack == NULL || us_parser_grow(p, 16384) == -1)
     {
         us_parser_destroy(p);
         return NULL;
@@ -693,7 +655,26 @@ us_parser_create(const us_token_def_t *tokens, size_t ntokens,
                          i % (US_RUN_MAX + 1)) * US_PRICE_BIT);
     }
 
-    us_parser_bucket(p);
+    /* tokens sorted by their first byte, and the children of the root */
+
+    for (i = 0; i < 256; i++) {
+        at[i] = p->buckets[i];
+        p->sorted[at[i]++] = (uint16_t) i;
+
+        p->nodes[1 + i].link = (uint32_t) i + 1;
+        p->nodes[1 + i].token = (int16_t) i;
+    }
+
+    for (i = US_TOKEN_TEXT; i < ntokens; i++) {
+        p->sorted[at[tokens[i].text[0]]++] = (uint16_t) i;
+    }
+
+    p->nodes[0].link = 1 << US_KEY_BITS | US_KEY_MASK;
+    p->nodes[0].mask = 0xffff;
+    p->bases[0] = 2;
+    p->hint[0] = 257;
+    p->hint[1] = 257;
+    p->top = 257;
 
     return p;
 }
@@ -706,11 +687,6 @@ us_parser_destroy(us_parser_t *p)
     free(p->bases);
     free(p->prices);
     free(p->ctx);
-    free(p->steps);
-    free(p->runs);
-    free(p->pieces);
-    free(p->text);
-    free(p->far);
     free(p->sorted);
     free(p->stack);
     free(p);
@@ -1064,14 +1040,20 @@ us_encoder_create(const us_model_t *model)
 void
 us_encoder_wipe(us_encoder_t *e)
 {
-    explicit_bzero(e->parser->text, US_URL_MAX + 2);
-    e->parser->clean = 0;
+    if (e) {
+        explicit_bzero(e->parser->text, sizeof(e->parser->text));
+        e->parser->clean = 0;
+    }
 }
 
 
 void
 us_encoder_destroy(us_encoder_t *e)
 {
+    if (e == NULL) {
+        return;
+    }
+
     if (e->parser) {
         us_parser_destroy(e->parser);
     }
