@@ -82,39 +82,28 @@ us_decoder_longest(const uint16_t *nlen, unsigned prefix)
 }
 
 
-/* entries of a code in the second table */
-
-static size_t
-us_decoder_entries(const uint16_t *nlen)
-{
-    size_t    n;
-    unsigned  prefix, l;
-
-    n = 0;
-
-    for (l = 1; l <= US_FIRST_BITS; l++) {
-        n += nlen[l];
-    }
-
-    for (prefix = 0; prefix < US_FIRST_SIZE; prefix++) {
-        l = us_decoder_longest(nlen, prefix);
-        n += l > US_FIRST_BITS ? (size_t) 1 << (l - US_FIRST_BITS) : 0;
-    }
-
-    return n;
-}
-
-
 size_t
 us_decoder_size(const us_model_t *m)
 {
-    size_t    n;
-    unsigned  i;
+    size_t           n;
+    unsigned         i, l, prefix;
+    const uint16_t  *nlen;
+
+    /* entries in the second table */
 
     n = 0;
 
     for (i = 0; i < us_model_ncodes(m); i++) {
-        n += us_decoder_entries(us_model_nlen(m, i));
+        nlen = us_model_nlen(m, i);
+
+        for (l = 1; l <= US_FIRST_BITS; l++) {
+            n += nlen[l];
+        }
+
+        for (prefix = 0; prefix < US_FIRST_SIZE; prefix++) {
+            l = us_decoder_longest(nlen, prefix);
+            n += l > US_FIRST_BITS ? (size_t) 1 << (l - US_FIRST_BITS) : 0;
+        }
     }
 
     return us_decoder_align(sizeof(us_decoder_t))
@@ -162,7 +151,7 @@ us_decoder_symbol_entry(const us_model_t *m, unsigned code, unsigned symbol)
 
 static uint32_t
 us_decoder_code(uint32_t *first, uint32_t *second, const us_model_t *m,
-    unsigned code, const uint16_t *list, uint32_t at)
+    unsigned code, const uint16_t **list, uint32_t at)
 {
     unsigned         l, k, longest, prefix, n;
     uint32_t         v, e, low, bits;
@@ -176,7 +165,7 @@ us_decoder_code(uint32_t *first, uint32_t *second, const us_model_t *m,
     for (l = 1; l <= US_HUFFMAN_MAX; l++) {
         for (k = 0; k < nlen[l]; k++, v += 1u << (US_HUFFMAN_MAX - l)) {
 
-            e = us_decoder_symbol_entry(m, code, *list++) | l;
+            e = us_decoder_symbol_entry(m, code, *(*list)++) | l;
             low = us_model_reverse(v);
 
             if (l <= US_FIRST_BITS) {
@@ -215,7 +204,7 @@ us_decoder_build(void *dst, const us_model_t *m)
 {
     uint8_t         *p;
     uint32_t         at, *first, *second;
-    unsigned         i, l;
+    unsigned         i;
     us_decoder_t    *d;
     const uint16_t  *list;
 
@@ -239,12 +228,8 @@ us_decoder_build(void *dst, const us_model_t *m)
     at = 0;
 
     for (i = 0; i < us_model_ncodes(m); i++) {
-        at = us_decoder_code(first + i * US_FIRST_SIZE, second, m, i, list,
+        at = us_decoder_code(first + i * US_FIRST_SIZE, second, m, i, &list,
                              at);
-
-        for (l = 1; l <= US_HUFFMAN_MAX; l++) {
-            list += us_model_nlen(m, i)[l];
-        }
     }
 
     return d;

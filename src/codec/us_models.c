@@ -165,15 +165,11 @@ us_models_update(us_models_t *ms)
 static void
 us_models_drop_encoders(us_models_t *ms)
 {
-    if (ms->encoder) {
-        us_encoder_destroy(ms->encoder);
-        ms->encoder = NULL;
-    }
+    us_encoder_destroy(ms->encoder);
+    us_encoder_destroy(ms->next);
 
-    if (ms->next) {
-        us_encoder_destroy(ms->next);
-        ms->next = NULL;
-    }
+    ms->encoder = NULL;
+    ms->next = NULL;
 }
 
 
@@ -248,13 +244,8 @@ us_models_wipe(us_models_t *ms)
 {
     us_models_refresh(ms);
 
-    if (ms->encoder) {
-        us_encoder_wipe(ms->encoder);
-    }
-
-    if (ms->next) {
-        us_encoder_wipe(ms->next);
-    }
+    us_encoder_wipe(ms->encoder);
+    us_encoder_wipe(ms->next);
 }
 
 
@@ -269,11 +260,9 @@ us_models_step(us_models_t *ms)
     int       rc;
     unsigned  newest;
 
-    newest = us_models_newest(ms);
+    us_models_update(ms);
 
-    if (ms->encoder == NULL) {
-        newest = US_MODEL_BUILTIN;
-    }
+    newest = ms->encoder && ms->n ? ms->n - 1 : US_MODEL_BUILTIN;
 
     if (ms->next && ms->next_number != newest) {
         us_encoder_destroy(ms->next);
@@ -308,9 +297,7 @@ us_models_step(us_models_t *ms)
         return ms->encoder ? 0 : -1;
     }
 
-    if (ms->encoder) {
-        us_encoder_destroy(ms->encoder);
-    }
+    us_encoder_destroy(ms->encoder);
 
     ms->encoder = ms->next;
     ms->number = ms->next_number;

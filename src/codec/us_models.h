@@ -112,26 +112,6 @@ us_models_number(us_models_t *ms, uint64_t id)
 }
 
 
-/* that of the newest model of all */
-
-static inline unsigned
-us_models_newest(us_models_t *ms)
-{
-    us_models_update(ms);
-
-    return ms->n ? ms->n - 1 : US_MODEL_BUILTIN;
-}
-
-
-/* NULL: there is no such model */
-
-static inline const us_model_tables_t *
-us_models_get(const us_models_t *ms, unsigned number)
-{
-    return ms->tables[number].model ? &ms->tables[number] : NULL;
-}
-
-
 /*
  * Under the lock, nothing intended: copies a model to the zone and intends to
  * publish it for ids from next_id on.  US_REPLAY_NO_ROOM, or US_REPLAY_DAMAGED:
@@ -146,16 +126,6 @@ us_models_shared(const us_arena_t *a, uint64_t number)
 {
     return (const us_model_t *) (a->base + a->head->model[number]
                                  + US_MODEL_FIRST);
-}
-
-
-/* without a lock: the first record of a model; any number if its text goes */
-
-static inline uint64_t
-us_models_first(const us_arena_t *a, uint64_t number)
-{
-    return us_acquire((const uint64_t *)
-                      (a->base + us_acquire(&a->head->model[number])));
 }
 
 

@@ -205,16 +205,11 @@ us_prefix_resize(us_arena_t *a, uint64_t bits)
     have = us_area_bytes(a, US_AREA_CACHE);
 
     if (have < bytes
-        && !us_arena_fits(a, ((bytes - have) >> a->chunk_shift)
-                             + us_arena_spare(a), 0))
-    {
-        return -1;
-    }
-
-    if (have < bytes
-        && us_arena_grow_locked(a, US_AREA_CACHE,
-                                (bytes - have + chunk - 1) >> a->chunk_shift)
-           != 0)
+        && (!us_arena_fits(a, ((bytes - have) >> a->chunk_shift)
+                              + us_arena_spare(a), 0)
+            || us_arena_grow_locked(a, US_AREA_CACHE,
+                                    (bytes - have + chunk - 1)
+                                    >> a->chunk_shift) != 0))
     {
         return -1;
     }

@@ -46,11 +46,6 @@
 #include <sys/mman.h>
 
 
-#define US_HEADER_WHOLE  0
-#define US_HEADER_RAW    1
-#define US_HEADER_OTHER  2
-#define US_HEADER_TAIL   3            /* + 1 .. US_DISTANCE_BITS */
-
 #define US_DISTANCE_BITS 40
 #define US_NEAR          16
 
@@ -66,11 +61,10 @@ int
 us_header_read(us_models_t *ms, uint64_t id, const us_bits_t *record,
     us_header_t *h, us_bitin_t *b)
 {
-    int                       symbol, prefix;
-    unsigned                  width;
-    uint64_t                  distance;
-    const us_decoder_t       *d;
-    const us_model_tables_t  *t;
+    int                  symbol, prefix;
+    unsigned             width;
+    uint64_t             distance;
+    const us_decoder_t  *d;
 
     b->base = record->data;
     b->pos = record->bit;
@@ -81,7 +75,7 @@ us_header_read(us_models_t *ms, uint64_t id, const us_bits_t *record,
 
     symbol = us_decoder_symbol(d, US_CODE_HEAD, b);
 
-    if (symbol == US_HEADER_OTHER) {
+    if (symbol == US_OTHER) {
         if (b->end - b->pos < 3) {
             return -1;
         }
@@ -89,34 +83,25 @@ us_header_read(us_models_t *ms, uint64_t id, const us_bits_t *record,
         h->number = us_bitin_peek(b) & 7;
         b->pos += 3;
 
-        t = us_models_get(ms, h->number);
-        if (t == NULL) {
+        if (ms->tables[h->number].model == NULL) {
             return -1;
         }
 
-        d = t->decoder;
+        d = ms->tables[h->number].decoder;
         symbol = us_decoder_symbol(d, US_CODE_HEAD, b);
     }
 
-    if (symbol == US_HEADER_WHOLE) {
-        h->kind = US_WHOLE;
+    if (symbol == US_WHOLE || symbol == US_RAW) {
+        h->kind = (us_header_kind_t) symbol;
         h->cut = 0;
         return 0;
     }
 
-    if (symbol == US_HEADER_RAW) {
-        h->kind = US_RAW;
-        h->cut = 0;
-        return 0;
-    }
-
-    if (symbol <= US_HEADER_TAIL
-        || symbol > US_HEADER_TAIL + US_DISTANCE_BITS)
-    {
+    if (symbol <= US_TAIL || symbol > US_TAIL + US_DISTANCE_BITS) {
         return -1;
     }
 
-    width = (unsigned) symbol - US_HEADER_TAIL - 1;
+    width = (unsigned) symbol - US_TAIL - 1;
 
     if (b->end - b->pos < width) {
         return -1;
@@ -191,22 +176,21 @@ us_header_write(us_models_t *ms, uint64_t id, const us_header_t *h,
     newest = us_models_number(ms, id);
 
     if (h->number != newest) {
-        us_header_put(o, ms->tables[newest].codes.head[US_HEADER_OTHER]);
+        us_header_put(o, ms->tables[newest].codes.head[US_OTHER]);
         us_bitout_put(o, h->number, 3);
     }
 
     codes = &ms->tables[h->number].codes;
 
     if (h->kind != US_TAIL) {
-        us_header_put(o, codes->head[h->kind == US_RAW ? US_HEADER_RAW
-                                                       : US_HEADER_WHOLE]);
+        us_header_put(o, codes->head[h->kind]);
         return;
     }
 
     distance = id - h->reference;
     width = us_header_width(distance) - 1;
 
-    us_header_put(o, codes->head[US_HEADER_TAIL + width + 1]);
+    us_header_put(o, codes->head[US_TAIL + width + 1]);
 
     low = distance & (((uint64_t) 1 << width) - 1);
     us_bitout_put(o, (uint32_t) low & 0xfffff, width < 20 ? width : 20);
@@ -233,14 +217,13 @@ us_header_bits(const us_models_t *ms, uint64_t id, const us_header_t *h)
     codes = &ms->tables[ms->number].codes;
 
     if (h->kind != US_TAIL) {
-        return us_code_len(codes->head[h->kind == US_RAW ? US_HEADER_RAW
-                                                         : US_HEADER_WHOLE]);
+        return us_code_len(codes->head[h->kind]);
     }
 
     distance = id - h->reference;
     width = us_header_width(distance) - 1;
 
-    return us_code_len(codes->head[US_HEADER_TAIL + width + 1]) + width
+    return us_code_len(codes->head[US_TAIL + width + 1]) + width
            + us_code_len(us_header_prefix(codes, distance, h->cut));
 }
 
@@ -252,13 +235,13 @@ us_header_count(uint64_t id, const us_header_t *h, uint32_t *head,
     uint64_t  distance;
 
     if (h->kind != US_TAIL) {
-        head[h->kind == US_RAW ? US_HEADER_RAW : US_HEADER_WHOLE]++;
+        head[h->kind]++;
         return;
     }
 
     distance = id - h->reference;
 
-    head[US_HEADER_TAIL + us_header_width(distance)]++;
+    head[US_TAIL + us_header_width(distance)]++;
 
     if (distance < US_NEAR) {
         near[h->cut - US_CUT_MIN]++;
@@ -427,15 +410,6 @@ us_codec_destroy(us_codec_t *c)
 #define US_TOGETHER_MIN    2
 
 
-/* the context of what follows the header, if `before` precedes it */
-
-static inline unsigned
-us_record_ctx(const us_header_t *h, uint8_t before)
-{
-    return h->kind == US_TAIL ? us_model_tail_ctx(before) : US_CTX_START;
-}
-
-
 /* writes what the rest of a record says; its length, or -1 */
 
 static ssize_t
@@ -459,7 +433,8 @@ us_record_put(us_codec_t *c, const us_header_t *h, us_bitin_t *b,
     }
 
     return us_decode(c->models.tables[h->number].decoder,
-                     us_record_ctx(h, h->cut ? text[h->cut - 1] : 0),
+                     h->cut ? us_model_tail_ctx(text[h->cut - 1])
+                            : US_CTX_START,
                      b, text + h->cut, need - h->cut,
                      US_URL_MAX + 1 - h->cut);
 }

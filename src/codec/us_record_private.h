@@ -19,9 +19,11 @@
 #define US_CUT_MAX      (US_CUT_MIN + US_PREFIX_SYMBOLS - 1)
 
 
+/* the symbols of US_CODE_HEAD, up to US_TAIL + US_DISTANCE_BITS */
 typedef enum {
     US_WHOLE = 0,                     /* the whole text, in tokens */
     US_RAW,                           /* the whole text, as it is */
+    US_OTHER,                         /* no kind: a header again follows */
     US_TAIL                           /* what follows a reference's prefix */
 } us_header_kind_t;
 

@@ -60,41 +60,20 @@ typedef struct {
 } us_choice_t;
 
 
-/* how many of len bytes a record has that is kept as it is */
-
-static size_t
-us_chain_same_raw(const us_link_t *l, const uint8_t *text, size_t len)
-{
-    size_t      n, same;
-    us_bitin_t  b;
-
-    b = l->bits;
-    n = (b.end - b.pos) / 8;
-    n = n < len ? n : len;
-
-    for (same = 0; same < n; same++, b.pos += 8) {
-        if ((uint8_t) us_bitin_peek(&b) != text[same]) {
-            break;
-        }
-    }
-
-    return same;
-}
-
-
 /*
  * The common prefix of a text and that of a chain, read from the inside; *price
  * is about what the tokens there cost.
  */
 
 static size_t
-us_chain_same(us_codec_t *c, us_chain_t *chain, const uint8_t *text,
-    size_t len, uint32_t *price)
+us_chain_same(us_codec_t *c, us_chain_t *chain, size_t len, uint32_t *price)
 {
-    size_t      cut, limit, same, begin;
-    unsigned    k, ctx;
-    us_link_t  *l;
+    size_t          cut, limit, same, begin, n;
+    unsigned        k, ctx;
+    us_link_t      *l;
+    const uint8_t  *text;
 
+    text = c->own;
     same = 0;
     *price = 0;
 
@@ -113,7 +92,15 @@ us_chain_same(us_codec_t *c, us_chain_t *chain, const uint8_t *text,
         }
 
         if (l->header.kind == US_RAW) {
-            same = cut + us_chain_same_raw(l, text, limit);
+            n = (l->bits.end - l->bits.pos) / 8;
+            n = n < limit ? n : limit;
+
+            for (same = 0;
+                 same < n && (uint8_t) us_bitin_peek(&l->bits) == text[same];
+                 same++)
+            {
+                l->bits.pos += 8;
+            }
 
         } else {
             ctx = cut ? us_model_tail_ctx(text[cut - 1]) : US_CTX_START;
@@ -182,7 +169,7 @@ us_reference_record(us_codec_t *c, uint64_t tried, size_t len, uint64_t id,
         return 0;
     }
 
-    same = us_chain_same(c, &chain, c->own, len, &choice->spares);
+    same = us_chain_same(c, &chain, len, &choice->spares);
     same = same < US_CUT_MAX ? same : US_CUT_MAX;
 
     if (same < US_CUT_MIN) {
@@ -208,26 +195,6 @@ us_reference_record(us_codec_t *c, uint64_t tried, size_t len, uint64_t id,
 }
 
 
-/* how many bytes of the text that is being encoded a seat has, too */
-
-static size_t
-us_seat_same(const us_codec_t *c, const us_seat_t *s, size_t len)
-{
-    size_t  i, n;
-
-    n = s->rest.len + 1 < len ? s->rest.len + 1 : len;
-    n = n < US_CUT_MAX ? n : US_CUT_MAX;
-
-    if (c->own[0] != s->klass) {
-        return 0;
-    }
-
-    for (i = 1; i < n && c->own[i] == s->rest.data[i - 1]; i++) { /* void */ }
-
-    return i;
-}
-
-
 /*
  * The same for the seat before, whose text is at hand; the encoder still knows
  * its tokens.
@@ -237,13 +204,24 @@ static size_t
 us_reference_seat(us_codec_t *c, size_t len, uint64_t id, uint64_t next,
     us_choice_t *choice)
 {
-    size_t      same;
+    size_t      n, same;
     unsigned    seat;
     us_seat_t  *s;
 
     seat = c->last;
     s = &c->seats[seat];
-    same = us_seat_same(c, s, len);
+
+    if (c->own[0] != s->klass) {
+        return 0;
+    }
+
+    n = s->rest.len + 1 < len ? s->rest.len + 1 : len;
+    n = n < US_CUT_MAX ? n : US_CUT_MAX;
+
+    for (same = 1; same < n && c->own[same] == s->rest.data[same - 1]; same++)
+    {
+        /* void */
+    }
 
     if (same < US_CUT_MIN) {
         return 0;
@@ -372,10 +350,10 @@ us_codec_wipe(us_codec_t *c)
  */
 
 static void
-us_record_tail(us_codec_t *c, us_seat_t *s, const uint8_t *text, size_t len,
-    const us_choice_t *choices, unsigned n)
+us_record_tail(us_codec_t *c, us_seat_t *s, const us_choice_t *choices,
+    unsigned n)
 {
-    size_t              i;
+    size_t              i, len;
     uint32_t            price;
     us_start_t          starts[US_CHOICES];
     us_bitout_t         o;
@@ -383,6 +361,7 @@ us_record_tail(us_codec_t *c, us_seat_t *s, const uint8_t *text, size_t len,
     const us_choice_t  *choice;
 
     e = us_models_stale(&c->models) ? NULL : c->models.encoder;
+    len = s->rest.len + 1;
     choice = choices;
     price = UINT32_MAX;
 
@@ -401,7 +380,7 @@ us_record_tail(us_codec_t *c, us_seat_t *s, const uint8_t *text, size_t len,
     }
 
     if (e) {
-        choice += us_encoder_choose(e, text, len, starts, n, &price);
+        choice += us_encoder_choose(e, c->own, len, starts, n, &price);
     }
 
     s->header = choice->header;
@@ -422,7 +401,7 @@ us_record_tail(us_codec_t *c, us_seat_t *s, const uint8_t *text, size_t len,
         s->depth = 0;
 
         for (i = 0; i < len; i++) {
-            us_bitout_put(&o, text[i], 8);
+            us_bitout_put(&o, c->own[i], 8);
         }
 
     } else {
@@ -479,7 +458,7 @@ us_record_encode(us_codec_t *c, unsigned seat, unsigned klass, us_str_t rest)
         }
     }
 
-    us_record_tail(c, s, c->own, len, choices, n);
+    us_record_tail(c, s, choices, n);
 
     c->last = seat;
 }
@@ -506,7 +485,7 @@ us_record_encode_locked(us_codec_t *c, unsigned seat, unsigned klass,
     choice.header.kind = US_WHOLE;
     choice.seat = US_SEAT_NONE;
 
-    us_record_tail(c, s, c->own, rest.len + 1, &choice, 1);
+    us_record_tail(c, s, &choice, 1);
 }
 
 

@@ -88,49 +88,16 @@ us_tokens_head(us_tokens_t *t, const uint8_t *text)
 }
 
 
-/* the candidates of a model */
-
-static void
-us_tokens_add(us_tokens_t *t, unsigned number)
-{
-    unsigned          i;
-    uint32_t         *head;
-    us_str_t          text;
-    us_model_t       *m;
-    us_tokens_one_t  *one;
-
-    m = t->models[number];
-
-    for (i = US_TOKEN_TEXT; i < us_model_ntokens(m); i++) {
-        text = us_model_token_text(m, i);
-
-        if (text.len < US_BLANK_MIN || text.data[0] == US_TOKEN_BLANK) {
-            continue;
-        }
-
-        one = &t->all[t->n];
-        head = us_tokens_head(t, text.data);
-
-        one->text = text.data;
-        one->len = (uint8_t) text.len;
-        one->token = (uint16_t) i;
-        one->model = (uint8_t) number;
-        one->next = *head;
-        *head = (uint32_t) t->n++;
-
-        t->drop[number][i / 8] |= (uint8_t) (1 << i % 8);
-    }
-}
-
-
 us_tokens_t *
 us_tokens_create_locked(us_codec_t *c)
 {
-    size_t        n;
-    unsigned      i;
-    us_str_t      bytes;
-    us_head_t    *h;
-    us_tokens_t  *t;
+    size_t            n;
+    unsigned          i, k;
+    uint32_t         *head;
+    us_str_t          text;
+    us_head_t        *h;
+    us_tokens_t      *t;
+    us_tokens_one_t  *one;
 
     h = c->arena->head;
 
@@ -149,15 +116,14 @@ us_tokens_create_locked(us_codec_t *c)
     memset(t->heads, 0xff, sizeof(t->heads));
 
     for (i = 0, n = 0; i < h->models && i < US_MODELS_MAX; i++) {
-        bytes = us_model_bytes(us_models_shared(c->arena, i));
-        t->models[i] = malloc(bytes.len);
+        text = us_model_bytes(us_models_shared(c->arena, i));
+        t->models[i] = malloc(text.len);
 
         if (t->models[i] == NULL) {
-            us_tokens_free(t);
-            return NULL;
+            goto failed;
         }
 
-        memcpy(t->models[i], bytes.data, bytes.len);
+        memcpy(t->models[i], text.data, text.len);
         t->nmodels++;
         n += us_model_ntokens(t->models[i]);
     }
@@ -165,15 +131,40 @@ us_tokens_create_locked(us_codec_t *c)
     t->all = malloc(n * sizeof(us_tokens_one_t) + 1);
 
     if (t->all == NULL) {
-        us_tokens_free(t);
-        return NULL;
+        goto failed;
     }
 
+    /* the candidates of each model */
+
     for (i = 0; i < t->nmodels; i++) {
-        us_tokens_add(t, i);
+        for (k = US_TOKEN_TEXT; k < us_model_ntokens(t->models[i]); k++) {
+            text = us_model_token_text(t->models[i], k);
+
+            if (text.len < US_BLANK_MIN || text.data[0] == US_TOKEN_BLANK) {
+                continue;
+            }
+
+            one = &t->all[t->n];
+            head = us_tokens_head(t, text.data);
+
+            one->text = text.data;
+            one->len = (uint8_t) text.len;
+            one->token = (uint16_t) k;
+            one->model = (uint8_t) i;
+            one->next = *head;
+            *head = (uint32_t) t->n++;
+
+            t->drop[i][k / 8] |= (uint8_t) (1 << k % 8);
+        }
     }
 
     return t;
+
+failed:
+
+    us_tokens_free(t);
+
+    return NULL;
 }
 
 
