@@ -252,7 +252,7 @@ main(int argc, char **argv)
                     node = h.path % nodes;
                     break;
                 case 2:
-                    node = us_two_hash_node(h, nodes);
+                    node = (h.site + h.path) % nodes;
                     break;
                 default:
                     values[i] = f->hash(urls[i]);

@@ -97,26 +97,6 @@ us_host_masks(const uint8_t *p, unsigned *dot)
 }
 
 
-unsigned
-us_fast_attention(const uint8_t p[US_BLOCK])
-{
-    us_masks_t  m;
-
-    us_masks(p, &m);
-
-    return m.attention;
-}
-
-
-unsigned
-us_fast_no_host(const uint8_t p[US_BLOCK])
-{
-    unsigned  dot;
-
-    return us_host_masks(p, &dot);
-}
-
-
 /* where the host ends; NULL: the text has to be parsed */
 
 static inline const uint8_t *

@@ -22,12 +22,4 @@
 int us_fast(us_str_t in, unsigned steps, uint8_t *out, us_url_t *url);
 
 
-/*
- * For tests: bit i is set if p[i] needs a closer look in a path or a query (a
- * superset of both percent-encode sets), or cannot stand in a host.
- */
-unsigned us_fast_attention(const uint8_t p[16]);
-unsigned us_fast_no_host(const uint8_t p[16]);
-
-
 #endif /* _US_FAST_H_INCLUDED_ */

@@ -290,17 +290,11 @@ us_norm_t *
 us_norm_of(us_str_t signature)
 {
     int         profile, www;
-    us_str_t    name;
+    us_str_t    rest, name;
     us_norm_t  *n;
 
-    name = signature;
-
-    for (name.len = 0;
-         name.len < signature.len && name.data[name.len] != '/';
-         name.len++)
-    {
-        /* void */
-    }
+    rest = signature;
+    us_str_cut(&rest, '/', &name);
 
     profile = us_profile_parse(name);
 
@@ -447,9 +441,9 @@ us_limits_check(const us_limits_t *limits, const us_url_t *url)
     unsigned  depth;
     us_str_t  path;
 
-    path = us_url_pathname(url);
-
     if (limits->depth) {
+        path = us_url_pathname(url);
+
         for (depth = 0, i = 0; i + 1 < path.len; i++) {
             depth += path.data[i] == '/' && path.data[i + 1] != '/';
         }
@@ -463,7 +457,9 @@ us_limits_check(const us_limits_t *limits, const us_url_t *url)
         return US_URL_ARGS;
     }
 
-    if (limits->repeat && us_path_repeats(path, limits->repeat)) {
+    if (limits->repeat
+        && us_path_repeats(us_url_pathname(url), limits->repeat))
+    {
         return US_URL_REPEAT;
     }
 

@@ -19,7 +19,7 @@ typedef int (*us_piece_pt)(const void *data, us_str_t piece);
 
 struct us_arg_s {
     us_arg_t         *next;
-    size_t            len;
+    us_str_t          text;           /* is name */
     unsigned          glob;
     uint8_t           name[];
 };
@@ -322,7 +322,8 @@ us_args_add(us_args_t *args, us_str_t name)
     }
 
     memcpy(arg->name, name.data, name.len);
-    arg->len = name.len;
+    arg->text.data = arg->name;
+    arg->text.len = name.len;
     arg->glob = memchr(name.data, '*', name.len) != NULL;
     arg->next = args->first[name.data[0]];
 
@@ -350,20 +351,10 @@ us_args_free(us_args_t *args)
 static int
 us_arg_find(const us_arg_t *arg, us_str_t name)
 {
-    us_str_t  glob;
-
     for ( /* void */ ; arg; arg = arg->next) {
-
-        if (arg->glob) {
-            glob.data = arg->name;
-            glob.len = arg->len;
-
-            if (us_glob(glob, name)) {
-                return 1;
-            }
-
-        } else if (arg->len == name.len
-                   && memcmp(arg->name, name.data, name.len) == 0)
+        if (arg->glob ? us_glob(arg->text, name)
+                      : arg->text.len == name.len
+                        && memcmp(arg->name, name.data, name.len) == 0)
         {
             return 1;
         }

@@ -70,10 +70,3 @@ us_two_hash(const us_canon_t *canon)
 
     return h;
 }
-
-
-unsigned
-us_two_hash_node(us_two_hash_t h, unsigned nodes)
-{
-    return (h.site + h.path) % nodes;
-}

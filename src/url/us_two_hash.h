@@ -29,14 +29,12 @@ uint32_t us_site_hash(us_str_t site);
 /* of all that follows the host: path and query */
 uint32_t us_path_hash(us_str_t path);
 
-/* both, of a canonical URL */
-us_two_hash_t us_two_hash(const us_canon_t *canon);
-
 /*
- * The node, 0 to nodes - 1, that a URL belongs to.  By both hashes: by the
- * site alone the largest sites decide the load (bench/hash).
+ * Both, of a canonical URL.  Their sum, modulo the number of nodes, is the node
+ * that it belongs to: by the site alone the largest sites decide the load
+ * (bench/hash).
  */
-unsigned us_two_hash_node(us_two_hash_t h, unsigned nodes);
+us_two_hash_t us_two_hash(const us_canon_t *canon);
 
 
 #endif /* _US_TWO_HASH_H_INCLUDED_ */

@@ -5,9 +5,9 @@
  * States and their names are those of the WHATWG URL standard, section 4.4,
  * written as functions that look ahead instead of a machine that steps back:
  *
- *   in --> clean --+-- scheme: --> us_parse_scheme ------.
- *                  `-- none -----> us_parse_no_scheme ---+--> what follows
- *                                   (with a base only)
+ *   in --> clean --> us_parse_scheme --+-- scheme: -----------------.
+ *                                      `-- none: us_parse_no_scheme -+-->
+ *                                           (with a base only)
  *
  *   scheme --+-- file -------> us_parse_file ----+
  *            |-- special ----> us_parse_relative |--> us_parse_path
@@ -398,25 +398,6 @@ us_ipv6_write(uint8_t *out, const uint16_t v[8])
     }
 
     return out;
-}
-
-
-/* p is at the '[' */
-
-static us_verdict_t
-us_host_ipv6(const uint8_t *p, const uint8_t *end, uint8_t **out)
-{
-    uint16_t  v[8];
-
-    if (end[-1] != ']' || !us_ipv6_parse(p + 1, end - 1, v)) {
-        return US_URL_HOST;
-    }
-
-    *(*out)++ = '[';
-    *out = us_ipv6_write(*out, v);
-    *(*out)++ = ']';
-
-    return US_URL_OK;
 }
 
 
@@ -811,6 +792,7 @@ static us_verdict_t
 us_parse_host(us_parsing_t *s, const uint8_t *end)
 {
     uint8_t        *host;
+    uint16_t        v[8];
     us_verdict_t    rc;
     const uint8_t  *c;
 
@@ -819,7 +801,15 @@ us_parse_host(us_parsing_t *s, const uint8_t *end)
     }
 
     if (*s->p == '[') {
-        return us_host_ipv6(s->p, end, &s->out);
+        if (end[-1] != ']' || !us_ipv6_parse(s->p + 1, end - 1, v)) {
+            return US_URL_HOST;
+        }
+
+        *s->out++ = '[';
+        s->out = us_ipv6_write(s->out, v);
+        *s->out++ = ']';
+
+        return US_URL_OK;
     }
 
     if (!us_special(s)) {
@@ -1185,29 +1175,63 @@ us_set_scheme(us_parsing_t *s, us_scheme_t scheme)
 }
 
 
-/* what stands before the ':', or 0 if there is no scheme */
-
-static size_t
-us_parse_scheme_len(const uint8_t *p, const uint8_t *end)
+static us_verdict_t
+us_parse_no_scheme(us_parsing_t *s)
 {
-    const uint8_t  *c;
+    size_t  path;
 
-    if (p == end || (uint8_t) ((*p | 0x20) - 'a') >= 26) {
-        return 0;
+    if (s->base == NULL) {
+        return US_URL_NO_BASE;
     }
 
-    for (c = p + 1; c < end && us_is(*c, US_CH_SCHEME); c++) { /* void */ }
+    path = s->base->pathname_start;
 
-    return c < end && *c == ':' ? (size_t) (c - p) : 0;
+    if (!us_url_has_authority(s->base)
+        && (path == s->base->href.len || s->base->href.data[path] != '/'))
+    {
+        /* an opaque path */
+
+        if (s->p == s->end || *s->p != '#') {
+            return US_URL_NO_BASE;
+        }
+
+        us_copy_base(s, s->base->hash_start);
+
+        return us_parse_fragment(s);
+    }
+
+    us_set_scheme(s, us_url_scheme(s->base));
+
+    us_copy_base(s, s->base->protocol_end);
+
+    return s->scheme == US_SCHEME_FILE ? us_parse_file(s)
+                                       : us_parse_relative(s);
 }
 
 
+/* scheme start state and scheme state */
+
 static us_verdict_t
-us_parse_scheme(us_parsing_t *s, size_t len)
+us_parse_scheme(us_parsing_t *s)
 {
+    size_t          len;
     const uint8_t  *colon;
 
-    for (colon = s->p + len; s->p < colon; s->p++) {
+    colon = s->p;
+
+    if (colon < s->end && (uint8_t) ((*colon | 0x20) - 'a') < 26) {
+        do {
+            colon++;
+        } while (colon < s->end && us_is(*colon, US_CH_SCHEME));
+    }
+
+    len = colon - s->p;
+
+    if (len == 0 || colon == s->end || *colon != ':') {
+        return us_parse_no_scheme(s);
+    }
+
+    for ( /* void */ ; s->p < colon; s->p++) {
         *s->out++ = (uint8_t) (*s->p - 'A') < 26 ? *s->p | 0x20 : *s->p;
     }
 
@@ -1248,40 +1272,6 @@ us_parse_scheme(us_parsing_t *s, size_t len)
     s->url->pathname_start = s->url->protocol_end;
 
     return us_slash(s, s->p) ? us_parse_path_start(s) : us_parse_opaque(s);
-}
-
-
-static us_verdict_t
-us_parse_no_scheme(us_parsing_t *s)
-{
-    size_t  path;
-
-    if (s->base == NULL) {
-        return US_URL_NO_BASE;
-    }
-
-    path = s->base->pathname_start;
-
-    if (!us_url_has_authority(s->base)
-        && (path == s->base->href.len || s->base->href.data[path] != '/'))
-    {
-        /* an opaque path */
-
-        if (s->p == s->end || *s->p != '#') {
-            return US_URL_NO_BASE;
-        }
-
-        us_copy_base(s, s->base->hash_start);
-
-        return us_parse_fragment(s);
-    }
-
-    us_set_scheme(s, us_url_scheme(s->base));
-
-    us_copy_base(s, s->base->protocol_end);
-
-    return s->scheme == US_SCHEME_FILE ? us_parse_file(s)
-                                       : us_parse_relative(s);
 }
 
 
@@ -1383,7 +1373,6 @@ us_verdict_t
 us_whatwg_parse(us_whatwg_ws_t *ws, us_str_t in, const us_url_t *base,
     unsigned steps, uint8_t *out, us_url_t *url)
 {
-    size_t        n;
     us_verdict_t  rc;
     us_parsing_t  s;
 
@@ -1407,9 +1396,7 @@ us_whatwg_parse(us_whatwg_ws_t *ws, us_str_t in, const us_url_t *base,
     url->search_start = US_URL_OMITTED;
     url->hash_start = US_URL_OMITTED;
 
-    n = us_parse_scheme_len(s.p, s.end);
-
-    rc = n ? us_parse_scheme(&s, n) : us_parse_no_scheme(&s);
+    rc = us_parse_scheme(&s);
 
     if (rc == US_URL_OK && s.scheme == US_SCHEME_OTHER) {
         us_path_guard(&s);
