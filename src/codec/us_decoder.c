@@ -454,15 +454,6 @@ us_short_equal(const uint8_t *p, const uint8_t *q)
 }
 
 
-/* how many of them before the first that differs */
-
-static us_inline unsigned
-us_short_same(const uint8_t *p, const uint8_t *q)
-{
-    return (unsigned) __builtin_ctz(~us_short_equal(p, q));
-}
-
-
 /*
  * The rest of a text that is being compared.  US_TEXT_SHORT bytes can be read
  * up to stop: a short text is copied.
@@ -802,19 +793,6 @@ us_decode_compare(us_comparison_t *all, unsigned n)
 }
 
 
-/* how many bytes of two texts are equal, at most n */
-
-static size_t
-us_text_same(const uint8_t *p, const uint8_t *q, size_t n)
-{
-    size_t  i;
-
-    for (i = 0; i < n && p[i] == q[i]; i++) { /* void */ }
-
-    return i;
-}
-
-
 size_t
 us_decode_same(const us_decoder_t *d, unsigned ctx, us_bitin_t *b,
     const uint8_t *text, size_t len)
@@ -847,10 +825,18 @@ us_decode_same(const us_decoder_t *d, unsigned ctx, us_bitin_t *b,
             }
 
             r.pos = copy.pos;
-            same = us_text_same(text + p, from, n < len - p ? n : len - p);
+            for (same = 0;
+                 same < n && p + same < len && text[p + same] == from[same];
+                 same++)
+            {
+                /* void */
+            }
 
         } else {
-            same = us_short_same(text + p, r.d.pool + (e >> US_ENTRY_TEXT));
+            /* 16 bytes, or less before the first that differs */
+            same = (unsigned) __builtin_ctz(
+                       ~us_short_equal(text + p,
+                                       r.d.pool + (e >> US_ENTRY_TEXT)));
         }
 
         if (same < n) {

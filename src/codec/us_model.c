@@ -731,33 +731,6 @@ us_pool_lay(us_pool_t *p)
 }
 
 
-/* a token: where its text is, its length, the context after it */
-
-static uint32_t
-us_pool_token(const us_pool_t *p, unsigned i)
-{
-    uint32_t               at, len;
-    const us_token_def_t  *t;
-
-    t = &p->def->tokens[i];
-
-    if (i < US_TOKEN_RUN) {
-        at = i;
-        len = 1;
-
-    } else if (i < US_TOKEN_TEXT) {
-        at = 0;
-        len = us_token_run_len(i);
-
-    } else {
-        at = p->places[p->places[i].host].at + p->places[i].within;
-        len = t->len;
-    }
-
-    return at | len << US_TEXT_BITS | (uint32_t) t->ctx << US_CTX_SHIFT;
-}
-
-
 static int
 us_model_cmp_symbol(const void *one, const void *two)
 {
@@ -797,7 +770,9 @@ us_model_write_core(us_pool_t *p, size_t text, size_t *len)
     size_t                 i, ncodes, nsymbols;
     uint8_t               *core;
     unsigned               l;
+    uint32_t               at, n;
     us_model_t            *m;
+    const us_token_def_t  *t;
     const us_model_def_t  *def;
 
     def = p->def;
@@ -840,7 +815,23 @@ us_model_write_core(us_pool_t *p, size_t text, size_t *len)
     m->text = m->symbols + m->nsymbols * (uint32_t) sizeof(uint16_t);
 
     for (i = 0; i < def->ntokens; i++) {
-        ((uint32_t *) (core + m->tokens))[i] = us_pool_token(p, (unsigned) i);
+        t = &def->tokens[i];
+        at = 0;
+        n = t->len;
+
+        if (i < US_TOKEN_RUN) {
+            at = (uint32_t) i;
+            n = 1;
+
+        } else if (i < US_TOKEN_TEXT) {
+            n = us_token_run_len((unsigned) i);
+
+        } else {
+            at = p->places[p->places[i].host].at + p->places[i].within;
+        }
+
+        ((uint32_t *) (core + m->tokens))[i]
+            = at | n << US_TEXT_BITS | (uint32_t) t->ctx << US_CTX_SHIFT;
     }
 
     us_model_write_codes(def, (uint16_t *) (core + m->nlen),

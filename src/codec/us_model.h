@@ -324,31 +324,23 @@ us_model_reverse(uint32_t v)
 }
 
 
-/* the place of a symbol that is among the n of one length, which ascend */
-
-static inline unsigned
-us_model_search(const uint16_t *list, unsigned n, unsigned symbol)
-{
-    unsigned  low, half;
-
-    /* without a branch, which would be mispredicted in every other round */
-
-    for (low = 0; n > 1; n -= half) {
-        half = n / 2;
-        low += list[low + half] <= symbol ? half : 0;
-    }
-
-    return low;
-}
-
-
 static inline uint32_t
 us_model_code(const us_rank_t *rank, const uint16_t *list, unsigned symbol,
     unsigned len)
 {
-    unsigned  i;
+    unsigned  i, n, half;
 
-    i = us_model_search(list + rank->at, rank->n, symbol);
+    list += rank->at;
+
+    /*
+     * Its place among those of one length, which ascend: without a branch,
+     * which would be mispredicted in every other round.
+     */
+
+    for (i = 0, n = rank->n; n > 1; n -= half) {
+        half = n / 2;
+        i += list[i + half] <= symbol ? half : 0;
+    }
 
     return us_model_reverse(rank->first + (i << (US_HUFFMAN_MAX - len)));
 }

@@ -216,19 +216,6 @@ us_parse_back(us_parser_t *p, size_t len, const us_piece_t **pieces,
 }
 
 
-static us_inline uint64_t
-us_parse_start(const uint8_t *text, const us_start_t *starts, size_t i)
-{
-    size_t  at;
-
-    at = starts[i].at;
-
-    return us_parse_step(starts[i].price
-                         + (US_URL_MAX + 1 - at) * US_PARSE_BYTE, (int) i, 0)
-           | (at ? us_model_tail_ctx(text[at - 1]) : US_CTX_START);
-}
-
-
 /*
  * How many steps of the text before are this one's, too: those of its common
  * prefix before any reference's.  The steps from *from on must be tried again:
@@ -289,7 +276,10 @@ us_parse_starts(us_parser_t *p, const uint8_t *text, size_t len,
 
     for (i = 0; i < nstarts; i++) {
         at = starts[i].at;
-        step = us_parse_start(text, starts, i);
+        step = us_parse_step(starts[i].price
+                             + (US_URL_MAX + 1 - at) * US_PARSE_BYTE,
+                             (int) i, 0)
+               | (at ? us_model_tail_ctx(text[at - 1]) : US_CTX_START);
 
         if (step < p->steps[at]) {
             p->steps[at] = step;

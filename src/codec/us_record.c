@@ -714,22 +714,6 @@ us_record_equal(us_codec_t *c, uint64_t id, us_str_t rest)
 }
 
 
-/* finds a record and asks for its bits; 0: it is a very long one */
-
-static inline int
-us_walk_find(us_codec_t *c, us_walk_t *w)
-{
-    if (!us_log_find(c->arena, w->id, &w->bits)) {
-        return 0;
-    }
-
-    __builtin_prefetch(w->bits.data);
-    __builtin_prefetch(w->bits.data + w->bits.units / 2);
-
-    return 1;
-}
-
-
 /*
  * Makes a comparison of the last part of a record with a rest one with what it
  * may have else.  0: that takes more than this part, or begins before the rest.
@@ -783,7 +767,7 @@ us_record_compare(us_codec_t *c, us_candidate_t *all, unsigned n)
     unsigned         i, k, hops, live, ncomp, nlast;
     unsigned         of[US_CANDIDATE_GROUP];
     unsigned         owner[US_CANDIDATE_GROUP * US_HOPS_TOGETHER];
-    us_walk_t        walks[US_CANDIDATE_GROUP];
+    us_walk_t       *w, walks[US_CANDIDATE_GROUP];
     us_candidate_t  *one;
     us_comparison_t  comp[US_CANDIDATE_GROUP * US_HOPS_TOGETHER];
 
@@ -808,12 +792,17 @@ us_record_compare(us_codec_t *c, us_candidate_t *all, unsigned n)
     for (hops = 0; hops < US_HOPS_TOGETHER && live; hops++) {
 
         for (i = 0, k = 0; i < live; i++) {
-            if (us_walk_find(c, &walks[of[i]])) {
-                of[k++] = of[i];
+            w = &walks[of[i]];
 
-            } else {
+            if (!us_log_find(c->arena, w->id, &w->bits)) {
+                /* it is a very long one */
                 all[of[i]].klass = US_CLASS_ALONE;
+                continue;
             }
+
+            __builtin_prefetch(w->bits.data);
+            __builtin_prefetch(w->bits.data + w->bits.units / 2);
+            of[k++] = of[i];
         }
 
         for (i = 0, live = 0; i < k; i++) {
