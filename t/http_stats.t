@@ -99,7 +99,14 @@ for my $at ('', '/kept', '/f') {
             && ($at ne '/kept' || $now->{unsynced_bytes} == 0)
     }), 'nothing is under way');
 
-    ($s, $m) = (stats($at), metrics($at));
+    # nor does anything come between the two: a snapshot, say
+
+    ok(wait_until(30, sub {
+        my $before = $t->get("$at/stats");
+
+        ($s, $m) = ($before->json, metrics($at));
+        $t->get("$at/stats")->{body} eq $before->{body};
+    }), 'both at once');
 
     for my $name (sort keys %$s) {
         my $v = $s->{$name};
