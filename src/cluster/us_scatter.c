@@ -458,6 +458,13 @@ us_scatter_round(us_scatter_t *s)
             owners = &s->map->slots[item->slot];
             item->shard = owners->owner;
             item->status = US_ANSWER_NONE;
+
+            /* if nobody has it, next_id is that of the shard to add it */
+
+            if (!item->by_id) {
+                item->number = s->map->shards[item->shard].number;
+            }
+
             item->stage = s->action == US_SCATTER_ERASE ? US_STAGE_OWNERS
                           : owners->nformer || s->action == US_SCATTER_BY_ID
                           ? US_STAGE_ASK : US_STAGE_DIRECT;
@@ -734,9 +741,12 @@ us_scatter_answer(us_scatter_t *s, us_scatter_item_t *item,
         } else if (!item->by_id
                    && (line->id != US_WIRE_NO_ID || item->text.len == 0))
         {
-            item->id = line->id;
             item->text = line->text;
-            item->number = s->map->shards[lane->shard].number;
+
+            if (line->id != US_WIRE_NO_ID) {
+                item->id = line->id;
+                item->number = s->map->shards[lane->shard].number;
+            }
         }
 
         return;

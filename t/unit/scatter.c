@@ -1068,17 +1068,21 @@ erased(void **state)
     assert_int_equal(us_scatter_id(&s, TAG + 7), 0);
     assert_int_equal(us_scatter_id(&s, 9), 0);
     add("http://b/");
+    add("http://d/");
 
     assert_int_equal(us_scatter_round(&s), 1);
     assert_int_equal(s.nlanes, 3);
-    answered(0, 0, "http://a/\n9\nhttp://b/\n",
+    answered(0, 0, "http://a/\n9\nhttp://b/\nhttp://d/\n",
              "7\terased\thttp://www.a/\n9\tdeleted\t-\n"
-             "-\terased\thttp://b/\n# erasure=3 next_id=9 epoch=1\n");
-    answered(1, 0, "http://a/\n1099511627783\nhttp://b/\n",
+             "-\terased\thttp://b/\n-\terased\thttp://d/\n"
+             "# erasure=3 next_id=9 epoch=1\n");
+    answered(1, 0, "http://a/\n1099511627783\nhttp://b/\nhttp://d/\n",
              "-\terased\thttp://a/\n1099511627783\terased\thttp://c/\n"
-             "-\terased\thttp://b/\n# erasure=- next_id=9 epoch=1\n");
-    answered(2, 0, "http://a/\nhttp://b/\n",
-             "-\terased\thttp://a/\n-\tfull\thttp://b/\n");
+             "-\terased\thttp://b/\n-\terased\thttp://d/\n"
+             "# erasure=- next_id=9 epoch=1\n");
+    answered(2, 0, "http://a/\nhttp://b/\nhttp://d/\n",
+             "-\terased\thttp://a/\n-\tfull\thttp://b/\n"
+             "-\terased\thttp://d/\n");
 
     assert_int_equal(s.shards[0].erasure, 3);
     assert_int_equal(s.shards[1].erasure, 0);
@@ -1097,7 +1101,12 @@ erased(void **state)
     assert_int_equal(s.items[1].id, TAG + 7);
     assert_int_equal(s.items[1].text.len, 0);
     item_is(2, US_ANSWER_DELETED, 0, NULL);
-    item_is(3, US_ANSWER_FULL, 0, NULL);
+
+    /* not had by any: whoever answers first, the numbers of the owner count */
+
+    item_is(3, US_ANSWER_FULL, 2, NULL);
+    item_is(4, US_ANSWER_ERASED, 2, "http://d/");
+    assert_int_equal(s.items[4].id, US_WIRE_NO_ID);
 
     end(map);
 }
