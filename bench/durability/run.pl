@@ -262,7 +262,7 @@ exit if !$restart;
 
 use constant LEAST => 12 * 1024 * 1024;       # snapshot=
 use constant SHARE => 12;                     # src/life/us_job.h
-use constant DELETE => 11;
+use constant DELETE => 20;
 
 my $t = server('2g', 'path=%%DIR%%/data');
 my $data = "$t->{dir}/data";

@@ -124,7 +124,7 @@ int us_write_look(us_life_t *l, us_disk_error_t *e);
  * A delete costs a start as much as so many bytes of added URLs, beside its
  * own: its record is somewhere in the log.  By make bench-durability.
  */
-#define US_POLICY_DELETE  11
+#define US_POLICY_DELETE  20
 
 typedef struct {
     uint64_t          least;          /* option snapshot=, bytes */

@@ -47,15 +47,15 @@ twelfth(void **state)
 }
 
 
-/* a delete counts as 11 bytes more than it has */
+/* a delete counts as 20 bytes more than it has */
 
 static void
 deletes(void **state)
 {
-    us_policy_t  p = { 12 * MB, 1 * MB, 144 * MB, MB - 1 };
+    us_policy_t  p = { 12 * MB, 2 * MB, 144 * MB, MB / 2 - 1 };
 
     assert_false(us_policy_due(&p));
-    p.deletes = MB;
+    p.deletes = MB / 2;
     assert_true(us_policy_due(&p));
 
     p.size = 145 * MB;
