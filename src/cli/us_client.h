@@ -64,9 +64,9 @@ int us_client_post(us_client_t *c, const char *endpoint, us_str_t body);
 /*
  * One try.  endpoint: after c->path, may be empty, at most US_CLIENT_ENDPOINT
  * bytes; type: of body and answer.  Returns the status of the answer, with its
- * body in c->reply, and with error from 300 on; 0 with error: the answer was
- * lost, and the request may have been done; -1 with error: it was not done, or
- * the answer is none.
+ * body in c->reply, and with error unless it is 200 or 202; 0 with error: the
+ * answer was lost, and the request may have been done; -1 with error: it was
+ * not done, or the answer is none.
  */
 int us_client_once(us_client_t *c, const char *method, const char *endpoint,
     const char *type, us_str_t body);
