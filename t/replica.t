@@ -330,7 +330,9 @@ $proxy->mode('refuse');
 
 my $snapshots = $primary->get('/stats')->json->{snapshots};
 
-ok(wait_until(10, sub { add(20); sleep 0.1;
+# soon: the primary keeps the files of a load that was cut for 30 s
+
+ok(wait_until(10, sub { add(400); sleep 0.1;
     $primary->get('/stats')->json->{snapshots} > $snapshots + 1 }),
     '  the primary takes snapshots');
 $proxy->mode('pass');
