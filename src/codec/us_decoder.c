@@ -825,6 +825,7 @@ us_decode_same(const us_decoder_t *d, unsigned ctx, us_bitin_t *b,
             }
 
             r.pos = copy.pos;
+
             for (same = 0;
                  same < n && p + same < len && text[p + same] == from[same];
                  same++)
@@ -833,7 +834,9 @@ us_decode_same(const us_decoder_t *d, unsigned ctx, us_bitin_t *b,
             }
 
         } else {
+
             /* 16 bytes, or less before the first that differs */
+
             same = (unsigned) __builtin_ctz(
                        ~us_short_equal(text + p,
                                        r.d.pool + (e >> US_ENTRY_TEXT)));

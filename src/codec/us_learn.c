@@ -117,7 +117,7 @@ us_learn_next(const us_arena_t *a, uint64_t n, uint64_t first)
 int
 us_learn_due(const us_arena_t *a)
 {
-    uint64_t                 n, first;
+    uint64_t                 n;
     const us_learn_model_t  *next;
 
     /*
@@ -126,9 +126,7 @@ us_learn_due(const us_arena_t *a)
      */
 
     n = us_acquire(&a->head->models);
-    first = n ? us_acquire((const uint64_t *)
-                           (a->base + us_acquire(&a->head->model[n - 1]))) : 0;
-    next = us_learn_next(a, n, first);
+    next = us_learn_next(a, n, n ? us_models_first(a, n - 1) : 0);
 
     return n < US_MODELS_MAX && next
            && us_acquire(&a->head->next_id) >= next->records

@@ -129,6 +129,16 @@ us_models_shared(const us_arena_t *a, uint64_t number)
 }
 
 
+/* without a lock: the first record of a model; any number if its text goes */
+
+static inline uint64_t
+us_models_first(const us_arena_t *a, uint64_t number)
+{
+    return us_acquire((const uint64_t *)
+                      (a->base + us_acquire(&a->head->model[number])));
+}
+
+
 /*
  * Under the lock, nothing intended: the same for a model that takes the place
  * of model `number`, and is the same but for texts that no record has.  Some

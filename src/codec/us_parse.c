@@ -121,6 +121,7 @@ struct us_parser_s {
     uint8_t                text[US_URL_MAX + 2];
     size_t                 clean;     /* its first bytes with known steps */
     uint32_t               price;     /* of its start at byte 0 */
+
     /* what a step's tokens depend on */
     uint16_t               far[US_URL_MAX + 2];
 

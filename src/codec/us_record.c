@@ -794,8 +794,9 @@ us_record_compare(us_codec_t *c, us_candidate_t *all, unsigned n)
         for (i = 0, k = 0; i < live; i++) {
             w = &walks[of[i]];
 
+            /* a very long one is compared by itself */
+
             if (!us_log_find(c->arena, w->id, &w->bits)) {
-                /* it is a very long one */
                 all[of[i]].klass = US_CLASS_ALONE;
                 continue;
             }

@@ -50,9 +50,9 @@
 
 #define US_TRAIN_NTH       2          /* but for the codes: of the sample */
 #define US_TRAIN_LETTERS   16         /* of each context, used or not */
-#define US_TRAIN_PAIRS     (1 << 20)  /* places, at most: */
-#define US_TRAIN_TEXT      8          /* so many for a text, rounded down */
-#define US_TRAIN_LEAST     (1 << 14)
+#define US_TRAIN_PAIRS     (1 << 20)  /* places for pairs, at most, */
+#define US_TRAIN_LEAST     (1 << 14)  /* at least, */
+#define US_TRAIN_TEXT      8          /* and between, for a text, at most */
 #define US_TRAIN_PROBES    8          /* places that a pair may have */
 #define US_TRAIN_SET       (4 * US_TOKENS_MAX)
 
@@ -185,7 +185,7 @@ us_train_pair(us_training_t *t, unsigned token, unsigned next)
     us_pair_t  *p;
 
     key = token << 16 | next;
-    h = key * 0x9e3779b1u >> 12;      /* the bits of US_TRAIN_PAIRS */
+    h = key * 0x9e3779b1u >> 12;      /* of 20 bits, as US_TRAIN_PAIRS */
 
     for (i = 0; i < US_TRAIN_PROBES; i++) {
         p = &t->pairs[(h + i) & (t->npairs - 1)];
