@@ -172,9 +172,9 @@ read_line(us_str_t text, int list, us_wire_columns_t columns,
 static void
 summary(us_str_t text)
 {
-    uint64_t  next_id, epoch;
+    us_wire_summary_t  s;
 
-    if (us_wire_summary(text, &next_id, &epoch)) {
+    if (us_wire_summary(text, &s)) {
         law(text.data[0] == '#'
             && memchr(text.data, '\n', text.len) == text.data + text.len - 1,
             "summary");

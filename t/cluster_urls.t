@@ -104,6 +104,8 @@ is_deeply((list("/urls?site=h16.com"))[0],
 is_deeply((list("/urls?deleted=1"))[0],
     [map { s/\thttp:\/\/h77\.com.*/\t-/r } @by_id], 'deleted ids');
 like((list('/urls?times=1&limit=1'))[0][0], qr/^\d+\t\S+\t\d{10}$/, 'times');
+is_deeply([sort(map { /\t-\t(.*)/ } @{ (list('/urls?deleted=1&times=1'))[0] })],
+    ['-'], '  a deleted URL has none');
 
 my $r = $t->get('/urls?mark=other');
 is($r->{status}, 404, 'a mark that is not declared');

@@ -841,20 +841,18 @@ size_t
 us_scatter_reply(us_scatter_t *s, us_lane_t *lane, us_str_t text)
 {
     size_t               n;
-    uint64_t             next_id, epoch;
+    us_wire_summary_t    last;
     us_scatter_shard_t  *shard;
 
     n = us_scatter_lines(s, lane, &text);
 
     shard = &s->shards[lane->shard];
-    shard->erasure = lane->part == 0 ? us_wire_erasure(text) : 0;
+    shard->erasure = 0;
 
-    if (lane->part == 0 && us_wire_summary(text, &next_id, &epoch)
-        && !shard->answered)
-    {
+    if (lane->part == 0 && us_wire_summary(text, &last)) {
+        shard->first = shard->answered ? shard->first : last;
+        shard->erasure = last.erasure;
         shard->answered = 1;
-        shard->next_id = next_id;
-        shard->epoch = epoch;
     }
 
     us_scatter_failed(s, lane);

@@ -132,8 +132,7 @@ typedef struct {
 /* what a shard reported of itself in this batch, if it answered at all */
 
 typedef struct {
-    uint64_t             next_id;     /* when the first part was answered */
-    uint64_t             epoch;
+    us_wire_summary_t    first;       /* of the first part that it answered */
     uint64_t             erasure;     /* of the last part; 0: none */
     unsigned             answered:1;
 } us_scatter_shard_t;

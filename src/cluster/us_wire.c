@@ -7,93 +7,38 @@
 #include "us_wire.h"
 
 
-typedef struct {
-    const uint8_t  *p;
-    const uint8_t  *end;
-    int             ended;            /* the line has */
-} us_wire_cursor_t;
+/* columns of a line, at most: those of us_wire_line() */
+#define US_WIRE_COLUMNS  6
 
 
-/* the beginning of a line, and what it has without a column for it */
+/* the columns of the line at the beginning of text; its bytes, or 0 */
 
-static void
-us_wire_begin(us_wire_cursor_t *c, us_str_t text, us_wire_line_t *line)
+static size_t
+us_wire_split(us_str_t text, us_str_t c[US_WIRE_COLUMNS], unsigned *n)
 {
-    c->p = text.data;
-    c->end = text.data + text.len;
-    c->ended = 0;
+    int       more;
+    us_str_t  line, rest;
 
-    line->site = US_WIRE_NO_SITE;
-    line->stored = US_ANSWER_NONE;
-    line->time = 0;
+    rest = text;
+    more = us_str_cut(&rest, '\n', &line);
+
+    if (!more) {
+        return 0;
+    }
+
+    for (*n = 0; more && *n < US_WIRE_COLUMNS; ++*n) {
+        more = us_str_cut(&line, '\t', &c[*n]);
+    }
+
+    return more ? 0 : text.len - rest.len;
 }
 
 
-/* the column that ends at p, and what ends it */
-
 static int
-us_wire_column(us_wire_cursor_t *c, const uint8_t *p, us_str_t *column)
+us_wire_is(us_str_t text, us_str_t word)
 {
-    if (p == c->end) {
-        return 0;
-    }
-
-    column->data = c->p;
-    column->len = p - c->p;
-
-    c->ended = (*p == '\n');
-    c->p = p + 1;
-
-    return 1;
-}
-
-
-/*
- * The next column, of a few bytes.  The last one of a line ends at the newline,
- * after which there is no other.  0: there is none, or it has no end.
- */
-
-static int
-us_wire_word(us_wire_cursor_t *c, us_str_t *column)
-{
-    const uint8_t  *p;
-
-    if (c->ended) {
-        return 0;
-    }
-
-    for (p = c->p; p < c->end && *p != '\t' && *p != '\n'; p++) {
-        /* void */
-    }
-
-    return us_wire_column(c, p, column);
-}
-
-
-/* a column of any length */
-
-static int
-us_wire_text(us_wire_cursor_t *c, us_str_t *column)
-{
-    const uint8_t  *p, *tab;
-
-    if (c->ended) {
-        return 0;
-    }
-
-    if (c->end - c->p >= 2 && *c->p == '=' && c->p[1] <= '\n') {
-        return us_wire_word(c, column);
-    }
-
-    p = memchr(c->p, '\n', c->end - c->p);
-
-    if (p == NULL) {
-        return 0;
-    }
-
-    tab = memchr(c->p, '\t', p - c->p);
-
-    return us_wire_column(c, tab ? tab : p, column);
+    return text.len == word.len
+           && memcmp(text.data, word.data, word.len) == 0;
 }
 
 
@@ -103,10 +48,6 @@ static int
 us_wire_number(us_str_t text, uint64_t *n)
 {
     size_t  i;
-
-    if (text.len == 0 || text.len > 19) {
-        return 0;
-    }
 
     *n = 0;
 
@@ -118,7 +59,7 @@ us_wire_number(us_str_t text, uint64_t *n)
         *n = *n * 10 + (text.data[i] - '0');
     }
 
-    return 1;
+    return i >= 1 && i <= 19;
 }
 
 
@@ -127,7 +68,7 @@ us_wire_number(us_str_t text, uint64_t *n)
 static int
 us_wire_or_none(us_str_t text, uint64_t none, uint64_t *n)
 {
-    if (text.len == 1 && text.data[0] == '-') {
+    if (us_wire_is(text, us_string("-"))) {
         *n = none;
         return 1;
     }
@@ -136,94 +77,60 @@ us_wire_or_none(us_str_t text, uint64_t none, uint64_t *n)
 }
 
 
-/* a column with an id, or "-" */
-
 static int
-us_wire_id(us_wire_cursor_t *c, uint64_t *id)
+us_wire_status(us_str_t text, us_answer_t *status)
 {
-    us_str_t        column;
-    const uint8_t  *p;
+    *status = us_answer_parse(text);
 
-    *id = 0;
-
-    for (p = c->p; p < c->end && *p >= '0' && *p <= '9'; p++) {
-        *id = *id * 10 + (*p - '0');
-    }
-
-    /* up to 19 digits, so that no number is too large */
-
-    if (p > c->p && p - c->p <= 19) {
-        return p < c->end && (*p == '\t' || *p == '\n')
-               && us_wire_column(c, p, &column);
-    }
-
-    return us_wire_word(c, &column)
-           && us_wire_or_none(column, US_WIRE_NO_ID, id);
+    return *status != US_ANSWER_NONE;
 }
 
 
 size_t
 us_wire_line(us_str_t text, us_wire_columns_t columns, us_wire_line_t *line)
 {
-    us_str_t          column;
-    us_wire_cursor_t  c;
+    size_t           len;
+    us_str_t         c[US_WIRE_COLUMNS];
+    unsigned         n;
+    const us_str_t  *next;
 
-    us_wire_begin(&c, text, line);
+    line->site = US_WIRE_NO_SITE;
+    line->stored = US_ANSWER_NONE;
+    line->time = 0;
 
-    if (!us_wire_id(&c, &line->id)
-        || !us_wire_word(&c, &column)
-        || !us_wire_text(&c, &line->text))
+    len = us_wire_split(text, c, &n);
+
+    if (len == 0 || n != 3u + columns.sites + columns.times + columns.stored
+        || !us_wire_or_none(c[0], US_WIRE_NO_ID, &line->id)
+        || !us_wire_status(c[1], &line->status))
     {
         return 0;
     }
 
-    line->status = us_answer_parse(column);
-
-    if (line->status == US_ANSWER_NONE) {
-        return 0;
-    }
+    line->text = c[2];
+    next = &c[3];
 
     if (columns.sites) {
-
-        if (!us_wire_word(&c, &column)) {
-            return 0;
-        }
-
-        line->site = us_str_compare(column, us_string("site-known")) == 0
+        line->site = us_wire_is(*next, us_string("site-known"))
                      ? US_WIRE_SITE_KNOWN
-                     : us_str_compare(column, us_string("site-new")) == 0
+                     : us_wire_is(*next, us_string("site-new"))
                      ? US_WIRE_SITE_NEW : US_WIRE_NO_SITE;
 
         if (line->site == US_WIRE_NO_SITE
-            && us_str_compare(column, us_string("-")) != 0)
+            && !us_wire_is(*next, us_string("-")))
         {
             return 0;
         }
+
+        next++;
     }
 
-    if (columns.times
-        && (!us_wire_word(&c, &column)
-            || !us_wire_or_none(column, 0, &line->time)))
-    {
+    if (columns.times && !us_wire_or_none(*next++, 0, &line->time)) {
         return 0;
     }
 
-    if (columns.stored) {
-
-        if (!us_wire_word(&c, &column)) {
-            return 0;
-        }
-
-        line->stored = us_answer_parse(column);
-
-        if (line->stored == US_ANSWER_NONE
-            && us_str_compare(column, us_string("-")) != 0)
-        {
-            return 0;
-        }
-    }
-
-    return c.ended ? (size_t) (c.p - text.data) : 0;
+    return columns.stored && !us_wire_status(*next, &line->stored)
+           && !us_wire_is(*next, us_string("-")) ? 0 : len;
 }
 
 
@@ -231,129 +138,99 @@ size_t
 us_wire_list_line(us_str_t text, us_wire_columns_t columns,
     us_wire_line_t *line)
 {
-    us_str_t          column;
-    us_wire_cursor_t  c;
+    int       none;
+    size_t    len;
+    us_str_t  c[US_WIRE_COLUMNS];
+    unsigned  n;
 
-    us_wire_begin(&c, text, line);
     line->status = US_ANSWER_SEEN;
+    line->site = US_WIRE_NO_SITE;
+    line->stored = US_ANSWER_NONE;
+    line->time = 0;
 
-    if (!us_wire_word(&c, &column) || !us_wire_number(column, &line->id)
-        || !us_wire_text(&c, &line->text))
-    {
+    len = us_wire_split(text, c, &n);
+
+    if (len == 0 || n < 2 || !us_wire_number(c[0], &line->id)) {
         return 0;
     }
 
-    if (line->text.len == 1 && line->text.data[0] == '-' && columns.urls) {
+    line->text = c[1];
+    none = us_wire_is(c[1], us_string("-"));
+
+    if (none && !columns.urls) {
+        return n == 3 && us_wire_status(c[2], &line->status) ? len : 0;
+    }
+
+    if (none) {
         line->status = US_ANSWER_DELETED;
-
-    } else if (line->text.len == 1 && line->text.data[0] == '-') {
-
-        if (!us_wire_word(&c, &column)) {
-            return 0;
-        }
-
-        line->status = us_answer_parse(column);
-
-        if (line->status == US_ANSWER_NONE) {
-            return 0;
-        }
-
-    } else if (columns.times
-               && (!us_wire_word(&c, &column)
-                   || !us_wire_or_none(column, 0, &line->time)))
-    {
-        return 0;
     }
 
-    return c.ended ? (size_t) (c.p - text.data) : 0;
+    return n == 2u + columns.times
+           && (!columns.times || us_wire_or_none(c[2], 0, &line->time))
+           ? len : 0;
+}
+
+
+/* a summary is one line, and all of text: its words, after "#" */
+
+static int
+us_wire_words(us_str_t text, us_str_t *words)
+{
+    us_str_t  mark;
+
+    return us_str_cut(&text, '\n', words) && text.len == 0
+           && us_str_cut(words, ' ', &mark) && us_wire_is(mark, us_string("#"));
+}
+
+
+static int
+us_wire_figure(us_str_t word, us_str_t name, us_str_t *value)
+{
+    us_str_t  key;
+
+    *value = word;
+
+    return us_str_cut(value, '=', &key) && us_wire_is(key, name);
 }
 
 
 int
 us_wire_next(us_str_t text, uint64_t *next)
 {
-    us_str_t  value;
+    us_str_t  words, value;
 
-    if (text.len < 9 || memcmp(text.data, "# next=", 7) != 0
-        || text.data[text.len - 1] != '\n')
-    {
-        return 0;
-    }
-
-    value.data = text.data + 7;
-    value.len = text.len - 8;
-
-    return us_wire_number(value, next);
+    return us_wire_words(text, &words)
+           && us_wire_figure(words, us_string("next"), &value)
+           && us_wire_number(value, next);
 }
 
 
 int
-us_wire_summary(us_str_t text, uint64_t *next_id, uint64_t *epoch)
+us_wire_summary(us_str_t text, us_wire_summary_t *s)
 {
-    us_str_t        value;
-    const uint8_t  *p, *end;
+    int       more;
+    us_str_t  words, word, value;
 
-    if (text.len < 2 || text.data[0] != '#'
-        || text.data[text.len - 1] != '\n')
-    {
+    s->erasure = 0;
+
+    if (!us_wire_words(text, &words)) {
         return 0;
     }
 
-    end = text.data + text.len - 1;
+    do {
+        more = us_str_cut(&words, ' ', &word);
 
-    if (memchr(text.data, '\n', end - text.data)) {
-        return 0;
-    }
+        if (us_wire_figure(word, us_string("erasure"), &value)
+            && !us_wire_or_none(value, 0, &s->erasure))
+        {
+            return 0;
+        }
 
-    p = memmem(text.data, end - text.data, " next_id=", 9);
+    } while (more && !us_wire_figure(word, us_string("next_id"), &value));
 
-    if (p == NULL) {
-        return 0;
-    }
-
-    value.data = p + 9;
-    p = memchr(value.data, ' ', end - value.data);
-
-    if (p == NULL || end - p < 8 || memcmp(p, " epoch=", 7) != 0) {
-        return 0;
-    }
-
-    value.len = p - value.data;
-
-    if (!us_wire_or_none(value, US_WIRE_NO_ID, next_id)) {
-        return 0;
-    }
-
-    value.data = p + 7;
-    value.len = end - value.data;
-
-    return us_wire_number(value, epoch);
-}
-
-
-uint64_t
-us_wire_erasure(us_str_t text)
-{
-    us_str_t        value;
-    uint64_t        number;
-    const uint8_t  *p, *end;
-
-    p = memmem(text.data, text.len, " erasure=", 9);
-
-    if (p == NULL) {
-        return 0;
-    }
-
-    value.data = p + 9;
-    end = memchr(value.data, ' ', text.data + text.len - value.data);
-
-    if (end == NULL) {
-        return 0;
-    }
-
-    value.len = end - value.data;
-
-    return us_wire_number(value, &number) ? number : 0;
+    return more && us_wire_or_none(value, US_WIRE_NO_ID, &s->next_id)
+           && us_wire_figure(words, us_string("epoch"), &value)
+           && us_wire_number(value, &s->epoch);
 }
 
 

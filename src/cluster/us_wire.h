@@ -10,8 +10,9 @@
  *     ID  -  STATUS
  *
  *     ID  URL  [TIME]                                   of /urls
- *     ID  -                                             deleted
+ *     ID  -    [-]                                       deleted
  *     # next=ID
+ *
  * With same=1 the URL of an item is "=" if it is spelled as it was sent.
  *
  * A shard is trusted to be a shard, not to be right: each byte is checked, and
@@ -74,14 +75,16 @@ size_t us_wire_line(us_str_t text, us_wire_columns_t columns,
 size_t us_wire_list_line(us_str_t text, us_wire_columns_t columns,
     us_wire_line_t *line);
 
-/*
- * Reads the summary, which is all of text.  1: next_id and epoch are set; 0: it
- * is malformed.
- */
-int us_wire_summary(us_str_t text, uint64_t *next_id, uint64_t *epoch);
 
-/* the number of the erasure in it; 0: there is none */
-uint64_t us_wire_erasure(us_str_t text);
+typedef struct {
+    uint64_t          next_id;        /* or US_WIRE_NO_ID */
+    uint64_t          epoch;
+    uint64_t          erasure;        /* 0: there is none */
+} us_wire_summary_t;
+
+
+/* reads the summary, which is all of text; 0: it is malformed */
+int us_wire_summary(us_str_t text, us_wire_summary_t *s);
 
 /* the same of /urls: where the list goes on */
 int us_wire_next(us_str_t text, uint64_t *next);

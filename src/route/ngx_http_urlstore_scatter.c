@@ -322,8 +322,8 @@ ngx_http_urlstore_scatter_shards(ngx_http_urlstore_batch_t *batch)
         }
 
         a->number = sc->s->map->shards[i].number;
-        a->next_id = shard->next_id;
-        a->epoch = shard->epoch;
+        a->next_id = shard->first.next_id;
+        a->epoch = shard->first.epoch;
 
         if (sc->s->n == 1 && a->number == sc->s->items[0].number) {
             batch->answers.next_id = a->next_id;

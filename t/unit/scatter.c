@@ -231,33 +231,35 @@ ends(void **state)
 static void
 summaries(void **state)
 {
-    size_t    i;
-    uint64_t  next_id, epoch;
+    size_t             i;
+    us_wire_summary_t  last;
 
     static const char *const  bad[] = {
         "", "#\n", "# next_id=7 epoch=1", "next_id=7 epoch=1\n",
         "# next_id=7\n", "# next_id=x epoch=1\n", "# next_id=7 epoch=-\n",
         "# next_id=7 epoch=1\n\n", "# next_id=7 epoch=1 more\n",
-        "# next_id=7 x=1 epoch=1\n", "# new=1\n next_id=7 epoch=1\n"
+        "# next_id=7 x=1 epoch=1\n", "# new=1\n next_id=7 epoch=1\n",
+        "# erasure=x next_id=7 epoch=1\n", "# next_id=7\tepoch=1\n"
     };
 
     assert_true(us_wire_summary(str("# new=1 seen=0 next_id=7 epoch=12\n"),
-                                &next_id, &epoch));
-    assert_int_equal(next_id, 7);
-    assert_int_equal(epoch, 12);
+                                &last));
+    assert_int_equal(last.next_id, 7);
+    assert_int_equal(last.epoch, 12);
+    assert_int_equal(last.erasure, 0);
 
-    assert_true(us_wire_summary(str("# next_id=- epoch=12\n"), &next_id,
-                                &epoch));
-    assert_int_equal(next_id, US_WIRE_NO_ID);
+    assert_true(us_wire_summary(str("# next_id=- epoch=12\n"), &last));
+    assert_int_equal(last.next_id, US_WIRE_NO_ID);
 
-    assert_int_equal(us_wire_erasure(str("# erased=1 erasure=70 next_id=7 "
-                                         "epoch=1\n")), 70);
-    assert_int_equal(us_wire_erasure(str("# erasure=- next_id=7\n")), 0);
-    assert_int_equal(us_wire_erasure(str("# erasure=7")), 0);
-    assert_int_equal(us_wire_erasure(str("")), 0);
+    assert_true(us_wire_summary(str("# erased=1 erasure=70 next_id=7 "
+                                    "epoch=1\n"), &last));
+    assert_int_equal(last.erasure, 70);
+    assert_true(us_wire_summary(str("# erasure=- next_id=7 epoch=1\n"),
+                                &last));
+    assert_int_equal(last.erasure, 0);
 
     for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-        assert_false(us_wire_summary(str(bad[i]), &next_id, &epoch));
+        assert_false(us_wire_summary(str(bad[i]), &last));
     }
 }
 
@@ -353,8 +355,8 @@ direct(void **state)
     assert_memory_equal(s.items[2].text.data, "depth", 5);
     item_is(3, US_ANSWER_SEEN, 1, "http://www.a/");
     assert_true(s.shards[1].answered);
-    assert_int_equal(s.shards[1].next_id, TAG);
-    assert_int_equal(s.shards[1].epoch, 3);
+    assert_int_equal(s.shards[1].first.next_id, TAG);
+    assert_int_equal(s.shards[1].first.epoch, 3);
     assert_false(s.shards[0].answered);
 
     end(map);
@@ -849,8 +851,8 @@ moved(void **state)
 
     item_is(0, US_ANSWER_SEEN, 0, "http://a/");
     item_is(1, US_ANSWER_NEW, 2, "http://b/");
-    assert_int_equal(s.shards[0].next_id, 9);
-    assert_int_equal(s.shards[2].epoch, 4);
+    assert_int_equal(s.shards[0].first.next_id, 9);
+    assert_int_equal(s.shards[2].first.epoch, 4);
 
     us_map_free(map);
     end(next);
@@ -1227,6 +1229,7 @@ list_lines(void **state)
     uint64_t           next;
     us_wire_columns_t  none = { 0 }, times = { .times = 1 };
     us_wire_columns_t  urls = { .urls = 1 };
+    us_wire_columns_t  both = { .urls = 1, .times = 1 };
 
     static const char *const  bad[] = {
         "", "\n", "7\n", "-\thttp://a/\n", "7\t-\n", "7\t-\tx\n",
@@ -1260,6 +1263,8 @@ list_lines(void **state)
     assert_int_equal(line.status, US_ANSWER_DELETED);
     assert_int_equal(us_wire_list_line(str("7\t-\tdeleted\n"), urls, &line),
                      0);
+    assert_int_equal(us_wire_list_line(str("7\t-\t-\n"), both, &line), 6);
+    assert_int_equal(line.status, US_ANSWER_DELETED);
 
     assert_true(us_wire_next(str("# next=70\n"), &next));
     assert_int_equal(next, 70);
