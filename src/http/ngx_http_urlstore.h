@@ -118,8 +118,6 @@ ngx_http_urlstore_now(void)
 }
 
 
-#define NGX_HTTP_URLSTORE_PROFILES   4
-
 /* the calls of a router to one shard, but for those of /stats and the like */
 
 typedef struct {
@@ -223,10 +221,6 @@ struct ngx_http_urlstore_zone_s {
     int                             readers;
     ngx_event_t                     readers_end;
     unsigned                        readers_kept:1;
-
-    /* another profile's normalizer for /normalize, made when asked for */
-    us_norm_t                      *norms[NGX_HTTP_URLSTORE_PROFILES];
-    us_norm_ws_t                   *wss[NGX_HTTP_URLSTORE_PROFILES];
 };
 
 

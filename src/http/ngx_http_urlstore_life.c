@@ -511,12 +511,6 @@ ngx_http_urlstore_wipe(ngx_http_urlstore_zone_t *zone)
         us_hot_wipe(ngx_http_urlstore_hot);
     }
 
-    for (i = 0; i < NGX_HTTP_URLSTORE_PROFILES; i++) {
-        if (zone->norms[i]) {
-            us_norm_ws_wipe(zone->wss[i]);
-        }
-    }
-
     ngx_http_urlstore_out_exit();
     us_wipe_stack();
 
@@ -694,8 +688,6 @@ ngx_http_urlstore_store_open(ngx_http_urlstore_zone_t *zone, ngx_log_t *log)
 void
 ngx_http_urlstore_zone_close(ngx_http_urlstore_zone_t *zone)
 {
-    ngx_uint_t  i;
-
     if (zone->store) {
         us_audit_close(&zone->audit);
         us_life_stop(&zone->life);
@@ -709,18 +701,8 @@ ngx_http_urlstore_zone_close(ngx_http_urlstore_zone_t *zone)
 
     ngx_http_urlstore_shard_exit(zone);
 
-    for (i = 0; i < NGX_HTTP_URLSTORE_PROFILES; i++) {
-        if (zone->norms[i]) {
-            us_norm_ws_destroy(zone->wss[i]);
-            us_norm_destroy(zone->norms[i]);
-            zone->norms[i] = NULL;
-        }
-    }
-
-    if (zone->ws) {
-        us_norm_ws_destroy(zone->ws);
-        zone->ws = NULL;
-    }
+    us_norm_ws_destroy(zone->ws);
+    zone->ws = NULL;
 }
 
 

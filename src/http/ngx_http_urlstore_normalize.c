@@ -6,8 +6,8 @@
  * The last step is the store's: a URL takes the spelling (www, and the scheme
  * where the first one stays) of the URL with that id.
  *
- * Another profile than the zone's own gets a normalizer of this worker,
- * without the zone's user rules, when it is first asked for.
+ * Another profile than the zone's own gets a normalizer of the request, without
+ * the zone's user rules.
  */
 
 
@@ -85,57 +85,55 @@ ngx_http_urlstore_normalize_spell(ngx_http_urlstore_ctx_t *ctx,
 }
 
 
+static void
+ngx_http_urlstore_normalize_cleanup(void *data)
+{
+    ngx_http_urlstore_how_t *how = data;
+
+    us_norm_ws_destroy(how->ws);
+    us_norm_destroy(how->norm);
+}
+
+
 /* ?profile=P; NGX_DECLINED: go on */
 
 static ngx_int_t
 ngx_http_urlstore_normalize_profile(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_how_t *how)
 {
-    int                        profile;
-    us_norm_t                 *norm;
-    ngx_str_t                  value;
-    us_norm_ws_t              *ws;
-    ngx_http_urlstore_zone_t  *zone;
+    us_str_t   own, name, profile, signature;
+    ngx_str_t  value;
+    u_char     buf[128];
 
     if (!ngx_http_urlstore_arg(ctx, "profile", &value)) {
         return NGX_DECLINED;
     }
 
-    zone = ctx->zone;
+    profile = ngx_http_urlstore_str(&value);
 
-    profile = us_profile_parse(ngx_http_urlstore_str(&value));
-
-    if (profile < 0 || profile >= NGX_HTTP_URLSTORE_PROFILES) {
+    if (us_profile_parse(profile) == -1) {
         return ngx_http_urlstore_bad(ctx, "unknown profile \"%*s\"; use "
                                      "crawler, crawler-clean, whatwg or "
                                      "aggressive", ngx_min(value.len, 100),
                                      value.data);
     }
 
-    if (zone->norms[profile] == NULL) {
-        norm = us_norm_create(profile);
-        if (norm == NULL) {
-            return NGX_HTTP_INTERNAL_SERVER_ERROR;
-        }
+    /* the zone's signature, but for the profile */
 
-        us_norm_set_www(norm, zone->www);
+    own = us_norm_signature(ctx->zone->norm);
+    (void) us_str_cut(&own, '/', &name);
 
-        ws = us_norm_ws_create(norm);
-        if (ws == NULL) {
-            us_norm_destroy(norm);
-            return NGX_HTTP_INTERNAL_SERVER_ERROR;
-        }
-
-        zone->norms[profile] = norm;
-        zone->wss[profile] = ws;
+    if (us_str_compare(name, profile) == 0) {
+        return NGX_DECLINED;
     }
 
-    if (profile != (int) zone->profile) {
-        how->norm = zone->norms[profile];
-        how->ws = zone->wss[profile];
-    }
+    signature.data = buf;
+    signature.len = us_json_printf(buf, "%V/%V", profile, own) - buf;
 
-    return NGX_DECLINED;
+    how->norm = us_norm_of(signature);
+    how->ws = how->norm ? us_norm_ws_create(how->norm) : NULL;
+
+    return how->ws ? NGX_DECLINED : NGX_HTTP_INTERNAL_SERVER_ERROR;
 }
 
 
@@ -146,12 +144,21 @@ ngx_http_urlstore_normalize_handler(ngx_http_urlstore_ctx_t *ctx)
     us_str_t                  url;
     ngx_int_t                 rc;
     us_canon_t                canon;
-    ngx_http_urlstore_how_t   how;
+    ngx_pool_cleanup_t       *cln;
+    ngx_http_urlstore_how_t  *how;
     ngx_http_urlstore_out_t  *out;
 
-    ngx_memzero(&how, sizeof(ngx_http_urlstore_how_t));
+    cln = ngx_pool_cleanup_add(ctx->r->pool, sizeof(ngx_http_urlstore_how_t));
+    if (cln == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
 
-    rc = ngx_http_urlstore_normalize_profile(ctx, &how);
+    how = cln->data;
+    ngx_memzero(how, sizeof(ngx_http_urlstore_how_t));
+
+    cln->handler = ngx_http_urlstore_normalize_cleanup;
+
+    rc = ngx_http_urlstore_normalize_profile(ctx, how);
 
     if (rc != NGX_DECLINED) {
         return rc;
@@ -159,30 +166,30 @@ ngx_http_urlstore_normalize_handler(ngx_http_urlstore_ctx_t *ctx)
 
     if (ngx_http_urlstore_flag(ctx->r, "explain")) {
 
-        how.steps = ngx_array_create(ctx->r->pool, 1024, 1);
-        if (how.steps == NULL) {
+        how->steps = ngx_array_create(ctx->r->pool, 1024, 1);
+        if (how->steps == NULL) {
             return NGX_HTTP_INTERNAL_SERVER_ERROR;
         }
 
-        how.steps->nelts = us_explain_begin(how.steps->elts)
-                           - (u_char *) how.steps->elts;
+        how->steps->nelts = us_explain_begin(how->steps->elts)
+                           - (u_char *) how->steps->elts;
     }
 
-    rc = ngx_http_urlstore_one_url(ctx, &how, &canon);
+    rc = ngx_http_urlstore_one_url(ctx, how, &canon);
 
     if (rc != NGX_DECLINED) {
         return rc;
     }
 
-    if (how.norm == NULL && ctx->zone->store
-        && ngx_http_urlstore_normalize_spell(ctx, &canon, &how) != NGX_OK)
+    if (how->norm == NULL && ctx->zone->store
+        && ngx_http_urlstore_normalize_spell(ctx, &canon, how) != NGX_OK)
     {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
     out = &ctx->out;
     url = canon.url.href;
-    n = how.steps ? how.steps->nelts : 0;
+    n = how->steps ? how->steps->nelts : 0;
 
     if (ngx_http_urlstore_reply_begin(ctx, US_FORMAT_JSON,
                                       us_explain_max(url.len) + n)
@@ -199,7 +206,7 @@ ngx_http_urlstore_normalize_handler(ngx_http_urlstore_ctx_t *ctx)
         out->pos = us_explain_parts(out->pos, &canon);
 
         if (n) {
-            out->pos = ngx_cpymem(out->pos, how.steps->elts, n);
+            out->pos = ngx_cpymem(out->pos, how->steps->elts, n);
         }
 
         out->pos = us_put(out->pos, "}\n");
