@@ -604,10 +604,10 @@ static ngx_http_urlstore_option_t  ngx_http_urlstore_filter_options[] = {
 
     { ngx_string("profile"), ngx_http_urlstore_opt_word,
       offsetof(ngx_http_urlstore_zone_t, profile), 0, 0,
-      ngx_http_urlstore_profiles, NULL, NULL },
+      NGX_HTTP_URLSTORE_PROFILES, NULL, NULL },
 
     { ngx_string("www"), ngx_http_urlstore_opt_word,
-      offsetof(ngx_http_urlstore_zone_t, www), 0, 0, ngx_http_urlstore_www,
+      offsetof(ngx_http_urlstore_zone_t, www), 0, 0, NGX_HTTP_URLSTORE_WWW,
       NULL, NULL },
 
     { ngx_null_string, NULL, 0, 0, 0, NULL, NULL, NULL }

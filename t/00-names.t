@@ -23,8 +23,7 @@ my $end = qr/^\}/;
 
 names('option', 'src/ngx_*.c src/http/*.c', $row,
     qr/option_t  ngx_http_urlstore_(?<type>\w+)\[\]|$end/);
-names('word', 'src/http/*.c', qr/"(?<name>[\w-]+)"/,
-    qr/const  ngx_http_urlstore_(?<type>\w+)\[\]|$end/);
+words('src/http/ngx_http_urlstore.h', glob 'src/http/*_options.c src/ngx_*.c');
 names('variable', 'src/http/ngx_http_urlstore_variables.c', $row,
     qr/variable_t  ngx_http_urlstore_(?<type>vars)\[\]|$end/);
 names('problem', 'src/api/us_problem.c', qr/\{ \d+, "(?<name>\d+ .*)"/,
@@ -115,6 +114,23 @@ sub names
                 name($kind, $of, $is) if $of;
             }
         }
+    }
+}
+
+
+# of options: the sixth field of their rows
+
+sub words
+{
+    my $source = join '', map { slurp($_) } @_;
+    my %macro = $source =~ /^#define (NGX_HTTP_URLSTORE_\w+) +(".*")$/mg;
+
+    while ($source =~ /\{ ngx_string\("(\w+)"\), \w+_opt_(.*?) \}/gs) {
+        my ($option, $row) = ($1, $2);
+        my $words = (split /,\s+/, $row =~ s/\(.*?\)//r)[4];
+
+        ($words) = ($macro{$words} // $words) =~ /^"(.*)"/ or next;
+        name('word', $option, $_) for split / /, $words;
     }
 }
 

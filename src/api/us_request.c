@@ -14,31 +14,23 @@
 #define US_ID_DIGITS  16
 
 
-static const us_str_t  us_args_flags[] = {
-    us_string("brief"), us_string("check"), us_string("clear"),
-    us_string("deleted"), us_string("erase"), us_string("explain"),
-    us_string("keeps"), us_string("new_sites"), us_string("redirect"),
-    us_string("remove"), us_string("same"), us_string("sites"),
-    us_string("stored"), us_string("summary"), us_string("times"),
-    us_string("write")
-};
+static const char  us_args_flags[] =
+    "brief check clear deleted erase explain keeps new_sites redirect remove "
+    "same sites stored summary times write";
 
 
-/* its number among the words; -1: it is none of them */
-
-static int
-us_args_known(const char *known, us_str_t name)
+int
+us_word_number(const char *words, us_str_t word)
 {
     int       i;
-    us_str_t  words, word;
+    us_str_t  rest, one;
 
-    words = us_str_of(known);
+    rest = us_str_of(words);
 
-    for (i = 0; words.len; i++) {
-        (void) us_str_cut(&words, ' ', &word);
+    for (i = 0; rest.len; i++) {
+        (void) us_str_cut(&rest, ' ', &one);
 
-        if (word.len == name.len && memcmp(word.data, name.data, word.len) == 0)
-        {
+        if (us_str_compare(one, word) == 0) {
             return i;
         }
     }
@@ -51,7 +43,6 @@ us_args_fault_t
 us_args_check(us_str_t query, const char *known, us_str_t *name)
 {
     int       n, has;
-    size_t    i;
     us_str_t  value;
     uint64_t  seen;
 
@@ -65,7 +56,7 @@ us_args_check(us_str_t query, const char *known, us_str_t *name)
         }
 
         has = us_str_cut(&value, '=', name);
-        n = us_args_known(known, *name);
+        n = us_word_number(known, *name);
 
         if (n == -1) {
             return US_ARGS_UNKNOWN;
@@ -89,11 +80,9 @@ us_args_check(us_str_t query, const char *known, us_str_t *name)
             continue;
         }
 
-        for (i = 0; i < sizeof(us_args_flags) / sizeof(us_args_flags[0]); i++) {
-            if (us_str_compare(us_args_flags[i], *name) == 0) {
-                name->len += 1 + value.len;
-                return US_ARGS_FLAG;
-            }
+        if (us_word_number(us_args_flags, *name) != -1) {
+            name->len += 1 + value.len;
+            return US_ARGS_FLAG;
         }
     }
 

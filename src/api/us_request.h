@@ -37,9 +37,12 @@ typedef enum {
 } us_id_rc_t;
 
 
+/* its number among words with a space between; -1: it is none of them */
+int us_word_number(const char *words, us_str_t word);
+
 /*
- * known: at most 64 words with a space between.  *name is that of the first
- * argument that is at fault; of US_ARGS_FLAG, NAME=VALUE.
+ * known: at most 64 words, as above.  *name is that of the first argument that
+ * is at fault; of US_ARGS_FLAG, NAME=VALUE.
  */
 us_args_fault_t us_args_check(us_str_t query, const char *known,
     us_str_t *name);

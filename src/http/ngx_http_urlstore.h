@@ -264,7 +264,7 @@ struct ngx_http_urlstore_option_s {
     size_t                          offset;   /* of the value, in conf */
     uint64_t                        least;
     uint64_t                        most;
-    const char *const              *words;    /* of the values 0, 1, ... */
+    const char                     *words;    /* of the values 0, 1, ... */
     const char                     *needs;    /* another option, or NULL */
     const char                     *allowed;  /* NULL: words */
 };
@@ -301,8 +301,9 @@ ngx_int_t ngx_http_urlstore_opt_text(ngx_conf_t *cf, void *conf,
 ngx_int_t ngx_http_urlstore_opt_time(ngx_conf_t *cf, void *conf,
     const ngx_http_urlstore_option_t *opt, ngx_str_t *value);
 
-extern const char *const  ngx_http_urlstore_profiles[];
-extern const char *const  ngx_http_urlstore_www[];
+/* words in the order of us_profile_t, and of us_www_t */
+#define NGX_HTTP_URLSTORE_PROFILES  "crawler crawler-clean whatwg aggressive"
+#define NGX_HTTP_URLSTORE_WWW       "first keep strip"
 
 /* ngx_http_urlstore_zone.c */
 

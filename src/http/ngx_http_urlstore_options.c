@@ -63,17 +63,13 @@ ngx_int_t
 ngx_http_urlstore_opt_word(ngx_conf_t *cf, void *conf,
     const ngx_http_urlstore_option_t *opt, ngx_str_t *value)
 {
-    unsigned  i;
+    int  n;
 
-    for (i = 0; opt->words[i]; i++) {
+    n = us_word_number(opt->words, ngx_http_urlstore_str(value));
 
-        if (ngx_strcmp(opt->words[i], value->data) == 0) {
-            *(unsigned *) ((u_char *) conf + opt->offset) = i;
-            return NGX_OK;
-        }
-    }
+    *(unsigned *) ((u_char *) conf + opt->offset) = n;
 
-    return NGX_ERROR;
+    return n != -1 ? NGX_OK : NGX_ERROR;
 }
 
 
@@ -105,13 +101,13 @@ ngx_http_urlstore_opt_text(ngx_conf_t *cf, void *conf,
 }
 
 
-/* within what is allowed; NGX_ERROR is not, and "off" is 0 if it is a word */
+/* within what is allowed; NGX_ERROR is not, and a word is 0: "off" */
 
 static ngx_int_t
 ngx_http_urlstore_opt_put(void *conf, const ngx_http_urlstore_option_t *opt,
     ngx_str_t *value, off_t n)
 {
-    if (opt->words && ngx_strcmp(value->data, "off") == 0) {
+    if (opt->words && ngx_strcmp(value->data, opt->words) == 0) {
         n = 0;
 
     } else if (n == NGX_ERROR || (uint64_t) n < opt->least
@@ -478,55 +474,18 @@ ngx_http_urlstore_opt_replicate(ngx_conf_t *cf, void *conf,
 }
 
 
-/* in the order of us_profile_t, and of us_www_t */
-
-const char *const  ngx_http_urlstore_profiles[] = {
-    "crawler", "crawler-clean", "whatwg", "aggressive", NULL
-};
-
-const char *const  ngx_http_urlstore_www[] = {
-    "first", "keep", "strip", NULL
-};
-
-static const char *const  ngx_http_urlstore_schemes[] = {
-    "keep", "first", NULL
-};
-
-static const char *const  ngx_http_urlstore_on_off[] = {
-    "off", "on", NULL
-};
-
-static const char *const  ngx_http_urlstore_off[] = {
-    "off", NULL
-};
-
-static const char *const  ngx_http_urlstore_sets_create[] = {
-    "put", "auto", NULL
-};
-
-static const char *const  ngx_http_urlstore_modes[] = {
-    "store", "lookup", NULL
-};
-
-/* of a log on one server alone, 0 */
-
-static const char *const  ngx_http_urlstore_replicas[] = {
-    "1", "0", NULL
-};
-
-
 #define AT(field)  offsetof(ngx_http_urlstore_zone_t, field)
 
 static ngx_http_urlstore_option_t  ngx_http_urlstore_options[] = {
 
     { ngx_string("profile"), ngx_http_urlstore_opt_word,
-      AT(profile), 0, 0, ngx_http_urlstore_profiles, NULL, NULL },
+      AT(profile), 0, 0, NGX_HTTP_URLSTORE_PROFILES, NULL, NULL },
 
     { ngx_string("www"), ngx_http_urlstore_opt_word,
-      AT(www), 0, 0, ngx_http_urlstore_www, NULL, NULL },
+      AT(www), 0, 0, NGX_HTTP_URLSTORE_WWW, NULL, NULL },
 
     { ngx_string("schemes"), ngx_http_urlstore_opt_word,
-      AT(conf.schemes_first), 0, 0, ngx_http_urlstore_schemes, NULL, NULL },
+      AT(conf.schemes_first), 0, 0, "keep first", NULL, NULL },
 
     { ngx_string("marks"), ngx_http_urlstore_opt_marks,
       AT(conf), 0, 0, NULL, NULL,
@@ -537,10 +496,10 @@ static ngx_http_urlstore_option_t  ngx_http_urlstore_options[] = {
       AT(sets), 0, US_STORE_SETS, NULL, NULL, "a number up to 65535" },
 
     { ngx_string("sets_create"), ngx_http_urlstore_opt_word,
-      AT(sets_auto), 0, 0, ngx_http_urlstore_sets_create, NULL, NULL },
+      AT(sets_auto), 0, 0, "put auto", NULL, NULL },
 
     { ngx_string("sites"), ngx_http_urlstore_opt_word,
-      AT(conf.sites), 0, 0, ngx_http_urlstore_on_off, NULL, "on or off" },
+      AT(conf.sites), 0, 0, "off on", NULL, "on or off" },
 
     { ngx_string("revisit"), ngx_http_urlstore_opt_revisit,
       AT(conf), US_STORE_REVISIT_MIN, US_STORE_REVISIT_MAX, NULL, NULL,
@@ -551,7 +510,7 @@ static ngx_http_urlstore_option_t  ngx_http_urlstore_options[] = {
       "a time from 1s to 30d" },
 
     { ngx_string("huge"), ngx_http_urlstore_opt_word,
-      AT(huge), 0, 0, ngx_http_urlstore_on_off, NULL, "on or off" },
+      AT(huge), 0, 0, "off on", NULL, "on or off" },
 
     { ngx_string("path"), ngx_http_urlstore_opt_path,
       AT(path), 0, 0, NULL, NULL, "a directory" },
@@ -568,7 +527,7 @@ static ngx_http_urlstore_option_t  ngx_http_urlstore_options[] = {
       "postgres:CONNECTION or postgres:@FILE" },
 
     { ngx_string("replicas"), ngx_http_urlstore_opt_word,
-      AT(replicate.single), 0, 0, ngx_http_urlstore_replicas, "replicate",
+      AT(replicate.single), 0, 0, "1 0", "replicate",
       "1, or 0 for a log on one server alone," },
 
     { ngx_string("lease"), ngx_http_urlstore_opt_time,
@@ -577,11 +536,11 @@ static ngx_http_urlstore_option_t  ngx_http_urlstore_options[] = {
 
     { ngx_string("takeover"), ngx_http_urlstore_opt_time,
       AT(replicate.takeover), 2 * US_APPENDER_BEAT, NGX_HTTP_URLSTORE_DAY,
-      ngx_http_urlstore_off, "replicate", "off or a time from 1s to 1d" },
+      "off", "replicate", "off or a time from 1s to 1d" },
 
     { ngx_string("stale"), ngx_http_urlstore_opt_time,
       AT(replicate.stale), 2 * US_APPENDER_BEAT, 365 * NGX_HTTP_URLSTORE_DAY,
-      ngx_http_urlstore_off, "replicate", "off or a time from 1s to 365d" },
+      "off", "replicate", "off or a time from 1s to 365d" },
 
     /* opened by a worker, when there is no log */
 
@@ -589,19 +548,19 @@ static ngx_http_urlstore_option_t  ngx_http_urlstore_options[] = {
       AT(base), 0, 0, NULL, "replicate", "a directory" },
 
     { ngx_string("mode"), ngx_http_urlstore_opt_word,
-      AT(conf.lookup), 0, 0, ngx_http_urlstore_modes, NULL, NULL },
+      AT(conf.lookup), 0, 0, "store lookup", NULL, NULL },
 
     /* the least growth of the journal between two of them */
 
     { ngx_string("snapshot"), ngx_http_urlstore_opt_size,
-      AT(life.conf.snapshot), 1, NGX_MAX_OFF_T_VALUE, ngx_http_urlstore_off,
+      AT(life.conf.snapshot), 1, NGX_MAX_OFF_T_VALUE, "off",
       "path", "off or a size such as 64m" },
 
     /* the time between two of them */
 
     { ngx_string("scrub"), ngx_http_urlstore_opt_time,
       AT(life.conf.scrub), 1, 365 * NGX_HTTP_URLSTORE_DAY,
-      ngx_http_urlstore_off, "path", "off or a time up to 365d such as 1h" },
+      "off", "path", "off or a time up to 365d such as 1h" },
 
     { ngx_string("cluster"), ngx_http_urlstore_opt_cluster,
       AT(cluster), 0, 0, NULL, NULL,
@@ -824,9 +783,10 @@ ngx_http_urlstore_options_read(ngx_conf_t *cf, void *conf, ngx_uint_t from,
     ngx_http_urlstore_option_t *options)
 {
     u_char                      *p, *secret, words[256];
+    us_str_t                     rest, word;
     ngx_int_t                    rc;
     ngx_str_t                   *value, *arg, v;
-    ngx_uint_t                   i, k, bit, seen;
+    ngx_uint_t                   i, bit, seen;
     ngx_http_urlstore_option_t  *opt, *other;
 
     value = cf->args->elts;
@@ -898,11 +858,14 @@ ngx_http_urlstore_options_read(ngx_conf_t *cf, void *conf, ngx_uint_t from,
 
         p = ngx_slprintf(words, words + sizeof(words), "%s",
                          opt->allowed ? opt->allowed : "");
+        rest = us_str_of(opt->allowed ? "" : opt->words);
 
-        for (k = 0; !opt->allowed && opt->words[k]; k++) {
-            p = ngx_slprintf(p, words + sizeof(words), "%s%s",
-                             k == 0 ? "" : opt->words[k + 1] ? ", " : " or ",
-                             opt->words[k]);
+        while (rest.len) {
+            (void) us_str_cut(&rest, ' ', &word);
+
+            p = ngx_slprintf(p, words + sizeof(words), "%s%*s",
+                             p == words ? "" : rest.len ? ", " : " or ",
+                             word.len, word.data);
         }
 
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
