@@ -122,12 +122,7 @@ ngx_http_urlstore_filter_create(ngx_http_urlstore_zone_t *zone)
 
     f = zone->own;
 
-    sh = ngx_http_urlstore_zone_share(zone);
-    if (sh == NULL) {
-        return NGX_ERROR;
-    }
-
-    zone->sh = sh;
+    sh = zone->sh;
 
     if (zone->path.len) {
         return NGX_OK;
@@ -258,17 +253,12 @@ ngx_http_urlstore_filter_file(ngx_http_urlstore_zone_t *zone)
 
 
 static ngx_int_t
-ngx_http_urlstore_filter_init(ngx_shm_zone_t *shm_zone, void *data)
+ngx_http_urlstore_filter_attach(ngx_http_urlstore_zone_t *zone,
+    ngx_http_urlstore_zone_t *old)
 {
-    ngx_http_urlstore_zone_t *old = data;
-
-    ngx_http_urlstore_zone_t    *zone;
     ngx_http_urlstore_filter_t  *f, *had;
 
-    zone = shm_zone->data;
     f = zone->own;
-    zone->shpool = (ngx_slab_pool_t *) shm_zone->shm.addr;
-    zone->conf.norm = us_norm_signature(zone->norm);
 
     if (old) {
         if (ngx_http_urlstore_zone_same(zone, old) != NGX_OK) {
@@ -280,36 +270,23 @@ ngx_http_urlstore_filter_init(ngx_shm_zone_t *shm_zone, void *data)
         if (f->capacity != had->capacity || f->error != had->error
             || f->plan.size != had->plan.size)
         {
-            ngx_log_error(NGX_LOG_EMERG, shm_zone->shm.log, 0,
+            ngx_log_error(NGX_LOG_EMERG, zone->shm_zone->shm.log, 0,
                           "urlstore_filter \"%V\": its size, \"capacity\" "
                           "and \"error\" cannot change while nginx runs; stop "
                           "nginx and start it again", &zone->name);
             return NGX_ERROR;
         }
 
-        zone->sh = old->sh;
         zone->conf.epoch = old->conf.epoch;
-
-    } else if (ngx_test_config) {
-
-        /* no memory is touched */
-
-        return zone->path.len ? ngx_http_urlstore_filter_file(zone) : NGX_OK;
-
-    } else if (ngx_http_urlstore_filter_create(zone) != NGX_OK) {
-        return NGX_ERROR;
     }
 
-    if (ngx_http_urlstore_zone_life(zone) != NGX_OK) {
-        return NGX_ERROR;
+    if (zone->path.len) {
+        return ngx_http_urlstore_filter_file(zone);
     }
 
-    if (zone->path.len == 0) {
-        f->set = zone->sh->mem;
-        return NGX_OK;
-    }
+    f->set = zone->sh ? zone->sh->mem : NULL;
 
-    return ngx_http_urlstore_filter_file(zone);
+    return NGX_OK;
 }
 
 
@@ -631,6 +608,8 @@ static const ngx_http_urlstore_kind_t  ngx_http_urlstore_filter_kind = {
 
     .lacks = "a filter has no /%V: it keeps neither ids nor URLs",
     .status = NGX_HTTP_NOT_FOUND,
+    .create = ngx_http_urlstore_filter_create,
+    .attach = ngx_http_urlstore_filter_attach,
     .normalize = us_normalize,
     .claims = ngx_http_urlstore_filter_claims,
     .batch = ngx_http_urlstore_filter_batch,
@@ -696,16 +675,7 @@ ngx_http_urlstore_filter(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
     if (zone->path.len) {
         size = NGX_HTTP_URLSTORE_FILTER_ZONE;
-
-        if (ngx_http_urlstore_path_free(cf, zone) != NGX_OK) {
-            return NGX_CONF_ERROR;
-        }
     }
 
-    if (ngx_http_urlstore_zone_resized(cf, zone, size) != NGX_OK) {
-        return NGX_CONF_ERROR;
-    }
-
-    return ngx_http_urlstore_zone_add(cf, zone, size,
-                                      ngx_http_urlstore_filter_init);
+    return ngx_http_urlstore_zone_add(cf, zone, size);
 }

@@ -53,6 +53,16 @@ ngx_http_urlstore_route_claims(ngx_http_urlstore_ctx_t *ctx, const char *what,
 
 
 static ngx_int_t
+ngx_http_urlstore_route_create(ngx_http_urlstore_zone_t *zone)
+{
+    zone->sh->calls = ngx_slab_calloc(zone->shpool, US_SHARDS
+                                          * sizeof(ngx_http_urlstore_calls_t));
+
+    return zone->sh->calls ? NGX_OK : NGX_ERROR;
+}
+
+
+static ngx_int_t
 ngx_http_urlstore_route_cluster(ngx_http_urlstore_ctx_t *ctx)
 {
     return ngx_http_urlstore_cluster_show(ctx,
@@ -89,6 +99,7 @@ static const ngx_http_urlstore_kind_t  ngx_http_urlstore_route_kind = {
              "asked",
     .status = NGX_HTTP_NOT_IMPLEMENTED,
     .begin = ngx_http_urlstore_route_leads,
+    .create = ngx_http_urlstore_route_create,
     .normalize = us_normalize_text,            /* it spells no URL */
     .claims = ngx_http_urlstore_route_claims,
     .batch = ngx_http_urlstore_scatter_begin,
@@ -141,91 +152,6 @@ ngx_module_t  ngx_http_urlstore_route_module = {
 };
 
 
-/* "PROFILE/1 www=W"; what is not known is found by the check */
-
-static void
-ngx_http_urlstore_route_norm(ngx_http_urlstore_zone_t *zone,
-    const us_map_t *map)
-{
-    int            profile;
-    us_str_t       name, www;
-    unsigned       i;
-    const u_char  *p, *last;
-
-    last = map->norm.data + map->norm.len;
-    p = memchr(map->norm.data, '/', map->norm.len);
-
-    if (p == NULL) {
-        return;
-    }
-
-    name.data = map->norm.data;
-    name.len = p - name.data;
-
-    profile = us_profile_parse(name);
-
-    if (profile != -1) {
-        zone->profile = profile;
-    }
-
-    p = memmem(p, last - p, " www=", 5);
-
-    if (p == NULL) {
-        return;
-    }
-
-    www.data = p + 5;
-    www.len = last - www.data;
-
-    for (i = 0; ngx_http_urlstore_www[i]; i++) {
-        if (us_str_compare(www, us_str_of(ngx_http_urlstore_www[i])) == 0) {
-            zone->www = i;
-        }
-    }
-}
-
-
-static ngx_int_t
-ngx_http_urlstore_route_init(ngx_shm_zone_t *shm_zone, void *data)
-{
-    ngx_http_urlstore_zone_t *old = data;
-
-    ngx_http_urlstore_zone_t  *zone;
-
-    zone = shm_zone->data;
-    zone->shpool = (ngx_slab_pool_t *) shm_zone->shm.addr;
-    zone->conf.norm = us_norm_signature(zone->norm);
-
-    if (old) {
-        if (ngx_strcmp(old->kind->name, zone->kind->name) != 0) {
-            ngx_log_error(NGX_LOG_EMERG, shm_zone->shm.log, 0,
-                          "\"%V\" was a zone and is a cluster now: give it "
-                          "another name, or stop nginx and start it again",
-                          &zone->name);
-            return NGX_ERROR;
-        }
-
-        zone->sh = old->sh;
-        return ngx_http_urlstore_zone_life(zone);
-    }
-
-    if (ngx_test_config) {
-        return NGX_OK;
-    }
-
-    zone->sh = ngx_http_urlstore_zone_share(zone);
-
-    if (zone->sh == NULL) {
-        return NGX_ERROR;
-    }
-
-    zone->sh->calls = ngx_slab_calloc(zone->shpool, US_SHARDS
-                                          * sizeof(ngx_http_urlstore_calls_t));
-
-    return zone->sh->calls ? ngx_http_urlstore_zone_life(zone) : NGX_ERROR;
-}
-
-
 /* the zone of a cluster that is routed here; NULL: an error has been logged */
 
 static ngx_http_urlstore_zone_t *
@@ -253,12 +179,13 @@ ngx_http_urlstore_route_zone(ngx_conf_t *cf,
     zone->kind = &ngx_http_urlstore_route_kind;
     zone->own = cluster;
 
+    /* a signature that is not known is found by the check */
+
     if (cluster->map) {
-        ngx_http_urlstore_route_norm(zone, cluster->map->map);
+        zone->norm = us_norm_of(cluster->map->map->norm);
     }
 
-    if (ngx_http_urlstore_zone_add(cf, zone, NGX_HTTP_URLSTORE_ROUTE_ZONE,
-                                   ngx_http_urlstore_route_init)
+    if (ngx_http_urlstore_zone_add(cf, zone, NGX_HTTP_URLSTORE_ROUTE_ZONE)
         != NGX_CONF_OK)
     {
         return NULL;

@@ -284,12 +284,10 @@ ngx_http_urlstore_zone_t *ngx_http_urlstore_zone_declare(ngx_conf_t *cf,
 /* reads NAME=VALUE from argument `from` on, into conf */
 ngx_int_t ngx_http_urlstore_options_read(ngx_conf_t *cf, void *conf,
     ngx_uint_t from, ngx_http_urlstore_option_t *options);
-ngx_int_t ngx_http_urlstore_path_free(ngx_conf_t *cf,
-    ngx_http_urlstore_zone_t *zone);
-ngx_int_t ngx_http_urlstore_zone_resized(ngx_conf_t *cf,
-    ngx_http_urlstore_zone_t *zone, size_t size);
+
+/* checks the zone against others; its normalizer, its shared memory */
 char *ngx_http_urlstore_zone_add(ngx_conf_t *cf,
-    ngx_http_urlstore_zone_t *zone, size_t size, ngx_shm_zone_init_pt init);
+    ngx_http_urlstore_zone_t *zone, size_t size);
 
 /* types of options that other directives have, too */
 ngx_int_t ngx_http_urlstore_opt_word(ngx_conf_t *cf, void *conf,
@@ -316,17 +314,14 @@ ngx_int_t ngx_http_urlstore_zone_init(ngx_shm_zone_t *shm_zone, void *data);
 ngx_int_t ngx_http_urlstore_zone_threads(ngx_conf_t *cf,
     ngx_http_urlstore_zone_t *zone);
 
-/* of an init callback: random bytes; a name for the pool in nginx's messages */
 ngx_int_t ngx_http_urlstore_random(ngx_log_t *log, void *p, size_t len);
-ngx_int_t ngx_http_urlstore_pool_name(ngx_slab_pool_t *shpool,
-    const char *kind, ngx_str_t *name);
 
-/* also: what workers share, NULL: no memory; the shared part of the life */
-ngx_http_urlstore_sh_t *ngx_http_urlstore_zone_share(
-    ngx_http_urlstore_zone_t *zone);
-ngx_int_t ngx_http_urlstore_zone_life(ngx_http_urlstore_zone_t *zone);
+/* of the kind of urlstore_zone: its store, and its directory */
+ngx_int_t ngx_http_urlstore_store_create(ngx_http_urlstore_zone_t *zone);
+ngx_int_t ngx_http_urlstore_store_attach(ngx_http_urlstore_zone_t *zone,
+    ngx_http_urlstore_zone_t *old);
 
-/* and whether the zone can go on with the data of the old one */
+/* whether the zone can go on with the data of the old one */
 ngx_int_t ngx_http_urlstore_zone_same(ngx_http_urlstore_zone_t *zone,
     ngx_http_urlstore_zone_t *old);
 

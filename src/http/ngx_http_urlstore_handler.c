@@ -181,6 +181,8 @@ const ngx_http_urlstore_kind_t  ngx_http_urlstore_store_kind = {
     },
 
     .begin = ngx_http_urlstore_store_begin,
+    .create = ngx_http_urlstore_store_create,
+    .attach = ngx_http_urlstore_store_attach,
     .open = ngx_http_urlstore_store_open,
     .normalize = us_normalize,
     .claims = ngx_http_urlstore_claims,

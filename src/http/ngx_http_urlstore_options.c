@@ -662,9 +662,7 @@ ngx_http_urlstore_zone_check(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
         return NGX_OK;
     }
 
-    if (ngx_http_urlstore_path_free(cf, zone) != NGX_OK
-        || ngx_http_urlstore_zone_threads(cf, zone) != NGX_OK)
-    {
+    if (ngx_http_urlstore_zone_threads(cf, zone) != NGX_OK) {
         return NGX_ERROR;
     }
 
@@ -719,12 +717,7 @@ ngx_http_urlstore_zone(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         return NGX_CONF_ERROR;
     }
 
-    if (ngx_http_urlstore_zone_resized(cf, zone, size) != NGX_OK) {
-        return NGX_CONF_ERROR;
-    }
-
-    return ngx_http_urlstore_zone_add(cf, zone, size,
-                                      ngx_http_urlstore_zone_init);
+    return ngx_http_urlstore_zone_add(cf, zone, size);
 }
 
 
@@ -973,35 +966,9 @@ ngx_http_urlstore_zone_find(ngx_conf_t *cf, ngx_str_t *name)
 }
 
 
-/* creates the zone's normalizer and declares its shared memory */
-
-char *
-ngx_http_urlstore_zone_add(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
-    size_t size, ngx_shm_zone_init_pt init)
-{
-    zone->norm = us_norm_create(zone->profile);
-    if (zone->norm == NULL) {
-        return NGX_CONF_ERROR;
-    }
-
-    us_norm_set_www(zone->norm, zone->www);
-
-    zone->shm_zone = ngx_shared_memory_add(cf, &zone->name, size,
-                                           &ngx_http_urlstore_module);
-    if (zone->shm_zone == NULL) {
-        return NGX_CONF_ERROR;
-    }
-
-    zone->shm_zone->init = init;
-    zone->shm_zone->data = zone;
-
-    return NGX_CONF_OK;
-}
-
-
 /* two zones would each wait for the other one to leave the directory */
 
-ngx_int_t
+static ngx_int_t
 ngx_http_urlstore_path_free(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone)
 {
     size_t                           len;
@@ -1044,7 +1011,7 @@ ngx_http_urlstore_path_free(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone)
 
 /* if only SIZE changed, nginx would create a new and empty zone at a reload */
 
-ngx_int_t
+static ngx_int_t
 ngx_http_urlstore_zone_resized(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
     size_t size)
 {
@@ -1084,4 +1051,39 @@ ngx_http_urlstore_zone_resized(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
     }
 
     return NGX_OK;
+}
+
+
+char *
+ngx_http_urlstore_zone_add(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone,
+    size_t size)
+{
+    if (ngx_http_urlstore_path_free(cf, zone) != NGX_OK
+        || ngx_http_urlstore_zone_resized(cf, zone, size) != NGX_OK)
+    {
+        return NGX_CONF_ERROR;
+    }
+
+    /* a router has one already, that of its map */
+
+    if (zone->norm == NULL) {
+        zone->norm = us_norm_create(zone->profile);
+
+        if (zone->norm == NULL) {
+            return NGX_CONF_ERROR;
+        }
+
+        us_norm_set_www(zone->norm, zone->www);
+    }
+
+    zone->shm_zone = ngx_shared_memory_add(cf, &zone->name, size,
+                                           &ngx_http_urlstore_module);
+    if (zone->shm_zone == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    zone->shm_zone->init = ngx_http_urlstore_zone_init;
+    zone->shm_zone->data = zone;
+
+    return NGX_CONF_OK;
 }

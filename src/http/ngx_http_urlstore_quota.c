@@ -147,13 +147,6 @@ ngx_http_urlstore_quota_init(ngx_shm_zone_t *shm_zone, void *data)
         return NGX_ERROR;
     }
 
-    if (ngx_http_urlstore_pool_name(shpool, "urlstore_quota zone",
-                                    &shm_zone->shm.name)
-        != NGX_OK)
-    {
-        return NGX_ERROR;
-    }
-
     /* two pages are left to the slab allocator */
 
     size = (shpool->pfree - 2) * ngx_pagesize;

@@ -161,6 +161,15 @@ struct ngx_http_urlstore_kind_s {
     /* whether the zone can answer now; NULL: always */
     ngx_http_urlstore_handler_pt    begin;
 
+    /*
+     * In the master: fills new memory.  Then, with each configuration, what the
+     * kind has beside it, and whether the data can go on; old: the zone of the
+     * configuration before, or NULL.  "nginx -t" has no memory.  NULL: nothing.
+     */
+    ngx_int_t                     (*create)(ngx_http_urlstore_zone_t *zone);
+    ngx_int_t                     (*attach)(ngx_http_urlstore_zone_t *zone,
+                                            ngx_http_urlstore_zone_t *old);
+
     /* of a worker that starts; NULL: nothing */
     ngx_int_t                     (*open)(ngx_http_urlstore_zone_t *zone,
                                           ngx_log_t *log);

@@ -4,12 +4,13 @@
  * configuration that names them, and adopted by the next one.
  *
  *     slab pool of the nginx zone
- *     +--------+------------+-------+---------------------+------+-------+
- *     | header | sh, log_ctx| tally | mem: piece of store | life | spare |
- *     +--------+------------+-------+---------------------+------+-------+
+ *     +--------+----+-------+---------------------+------+-------+
+ *     | header | sh | tally | mem: piece of store | life | spare |
+ *     +--------+----+-------+---------------------+------+-------+
  *
- * The init callback formats a new mapping, or adopts the old one, and refuses
- * what the data cannot follow.  Each worker opens a handle of its own.
+ * The init callback has the zone's kind fill a new mapping, or adopts the old
+ * one.  The kind refuses what its data cannot follow.  Each worker opens a
+ * handle of its own.
  *
  * The only lock is shpool->mutex: the master releases it when its holder
  * dies.  The init callback also runs under "nginx -t" and before it is known
@@ -43,25 +44,6 @@ ngx_http_urlstore_random(ngx_log_t *log, void *p, size_t len)
     ngx_log_error(NGX_LOG_EMERG, log, ngx_errno, "getrandom() failed");
 
     return NGX_ERROR;
-}
-
-
-ngx_int_t
-ngx_http_urlstore_pool_name(ngx_slab_pool_t *shpool, const char *kind,
-    ngx_str_t *name)
-{
-    size_t  len;
-
-    len = sizeof(" in  \"\"") + ngx_strlen(kind) + name->len;
-
-    shpool->log_ctx = ngx_slab_alloc(shpool, len);
-    if (shpool->log_ctx == NULL) {
-        return NGX_ERROR;
-    }
-
-    ngx_sprintf(shpool->log_ctx, " in %s \"%V\"%Z", kind, name);
-
-    return NGX_OK;
 }
 
 
@@ -121,42 +103,8 @@ ngx_http_urlstore_zone_threads(ngx_conf_t *cf, ngx_http_urlstore_zone_t *zone)
 }
 
 
-ngx_http_urlstore_sh_t *
-ngx_http_urlstore_zone_share(ngx_http_urlstore_zone_t *zone)
-{
-    ngx_slab_pool_t         *shpool;
-    ngx_http_urlstore_sh_t  *sh;
-
-    shpool = zone->shpool;
-
-    sh = ngx_slab_calloc(shpool, sizeof(ngx_http_urlstore_sh_t));
-    if (sh == NULL) {
-        return NULL;
-    }
-
-    if (ngx_http_urlstore_pool_name(shpool, "urlstore_zone", &zone->name)
-        != NGX_OK)
-    {
-        return NULL;
-    }
-
-    shpool->log_nomem = 0;
-
-    sh->tallies = ngx_slab_calloc(shpool, sizeof(us_tally_t)
-                                          * US_TALLIES);
-    if (sh->tallies == NULL) {
-        return NULL;
-    }
-
-    sh->started = ngx_time();
-    shpool->data = sh;
-
-    return sh;
-}
-
-
-static ngx_int_t
-ngx_http_urlstore_zone_create(ngx_http_urlstore_zone_t *zone)
+ngx_int_t
+ngx_http_urlstore_store_create(ngx_http_urlstore_zone_t *zone)
 {
     ngx_log_t               *log;
     ngx_time_t              *tp;
@@ -165,11 +113,7 @@ ngx_http_urlstore_zone_create(ngx_http_urlstore_zone_t *zone)
 
     log = zone->shm_zone->shm.log;
     shpool = zone->shpool;
-
-    sh = ngx_http_urlstore_zone_share(zone);
-    if (sh == NULL) {
-        return NGX_ERROR;
-    }
+    sh = zone->sh;
 
     sh->size = (shpool->pfree - NGX_HTTP_URLSTORE_SPARE) * ngx_pagesize;
     sh->mem = ngx_slab_alloc(shpool, sh->size);
@@ -214,8 +158,6 @@ ngx_http_urlstore_zone_create(ngx_http_urlstore_zone_t *zone)
                       "urlstore_zone \"%V\" is too small", &zone->name);
         return NGX_ERROR;
     }
-
-    zone->sh = sh;
 
     return NGX_OK;
 }
@@ -265,13 +207,6 @@ ngx_http_urlstore_zone_same(ngx_http_urlstore_zone_t *zone,
     };
 
     log = zone->shm_zone->shm.log;
-
-    if (ngx_strcmp(zone->kind->name, old->kind->name) != 0) {
-        ngx_log_error(NGX_LOG_EMERG, log, 0,
-                      "urlstore_zone \"%V\": its \"kind\" cannot change while "
-                      "nginx runs; give it another name", &zone->name);
-        return NGX_ERROR;
-    }
 
     for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 
@@ -538,15 +473,57 @@ ngx_http_urlstore_dir_open(ngx_http_urlstore_zone_t *zone)
 
 
 ngx_int_t
-ngx_http_urlstore_zone_life(ngx_http_urlstore_zone_t *zone)
+ngx_http_urlstore_store_attach(ngx_http_urlstore_zone_t *zone,
+    ngx_http_urlstore_zone_t *old)
 {
-    if (zone->sh->life == NULL) {
-        zone->sh->life = ngx_slab_calloc(zone->shpool, sizeof(us_share_t));
+    if (old) {
+        if (ngx_http_urlstore_zone_same(zone, old) != NGX_OK) {
+            return NGX_ERROR;
+        }
+
+        us_share_count(&zone->life.sh->load_wanted, 1);
     }
 
-    zone->life.sh = zone->sh->life;
+    zone->life.conf.store = zone->conf;
+    zone->life.conf.norm = zone->norm;
+    zone->life.conf.zone = zone->shm_zone->shm.size;
 
-    return zone->life.sh ? NGX_OK : NGX_ERROR;
+    if (zone->path.len == 0) {
+        return NGX_OK;
+    }
+
+    return old ? ngx_http_urlstore_dir_keep(zone, old->dir)
+               : ngx_http_urlstore_dir_open(zone);
+}
+
+
+/* what workers share, beside what the kind of the zone has */
+
+static ngx_int_t
+ngx_http_urlstore_zone_create(ngx_http_urlstore_zone_t *zone)
+{
+    ngx_slab_pool_t         *shpool;
+    ngx_http_urlstore_sh_t  *sh;
+
+    shpool = zone->shpool;
+
+    sh = ngx_slab_calloc(shpool, sizeof(ngx_http_urlstore_sh_t));
+    if (sh == NULL) {
+        return NGX_ERROR;
+    }
+
+    zone->sh = sh;
+
+    sh->started = ngx_time();
+    sh->tallies = ngx_slab_calloc(shpool, sizeof(us_tally_t) * US_TALLIES);
+
+    if (sh->tallies == NULL || zone->kind->create(zone) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    sh->life = ngx_slab_calloc(shpool, sizeof(us_share_t));
+
+    return sh->life ? NGX_OK : NGX_ERROR;
 }
 
 
@@ -564,7 +541,11 @@ ngx_http_urlstore_zone_init(ngx_shm_zone_t *shm_zone, void *data)
     zone->conf.norm = us_norm_signature(zone->norm);
 
     if (old) {
-        if (ngx_http_urlstore_zone_same(zone, old) != NGX_OK) {
+        if (ngx_strcmp(zone->kind->name, old->kind->name) != 0) {
+            ngx_log_error(NGX_LOG_EMERG, shm_zone->shm.log, 0,
+                          "urlstore_zone \"%V\": its \"kind\" cannot change "
+                          "while nginx runs; give it another name",
+                          &zone->name);
             return NGX_ERROR;
         }
 
@@ -582,26 +563,7 @@ ngx_http_urlstore_zone_init(ngx_shm_zone_t *shm_zone, void *data)
         return NGX_ERROR;
     }
 
-    zone->life.conf.store = zone->conf;
-    zone->life.conf.norm = zone->norm;
-    zone->life.conf.zone = shm_zone->shm.size;
+    zone->life.sh = zone->sh ? zone->sh->life : NULL;
 
-    if (ngx_test_config) {
-        return zone->path.len ? ngx_http_urlstore_dir_open(zone) : NGX_OK;
-    }
-
-    if (ngx_http_urlstore_zone_life(zone) != NGX_OK) {
-        return NGX_ERROR;
-    }
-
-    if (old) {
-        us_share_count(&zone->life.sh->load_wanted, 1);
-    }
-
-    if (zone->path.len == 0) {
-        return NGX_OK;
-    }
-
-    return old ? ngx_http_urlstore_dir_keep(zone, old->dir)
-               : ngx_http_urlstore_dir_open(zone);
+    return zone->kind->attach ? zone->kind->attach(zone, old) : NGX_OK;
 }
