@@ -380,12 +380,11 @@ ngx_http_urlstore_batch_run(ngx_http_urlstore_ctx_t *ctx)
     batch = ctx->data;
 
     /*
-     * the groups that wait for the ring go first: no other request uses the
-     * room that was made for them
+     * the group that waits for the ring goes first: no other request uses the
+     * room that was made for it
      */
 
-    rc = batch->group || batch->queue ? ngx_http_urlstore_group_flush(batch)
-                                      : NGX_OK;
+    rc = ngx_http_urlstore_group_flush(batch);
 
     if (rc == NGX_OK && batch->end == 0) {
 

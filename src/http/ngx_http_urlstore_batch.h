@@ -70,7 +70,6 @@ struct ngx_http_urlstore_group_s {
     ngx_uint_t                      answered;     /* entries */
     u_char                         *text;         /* a piece of its own */
     u_char                         *last;         /* of it */
-    ngx_http_urlstore_group_t      *next;         /* of the request */
     ngx_http_urlstore_entry_t       entries[US_STORE_GROUP];
     us_store_item_t                 items[US_STORE_GROUP];
 };
@@ -129,9 +128,7 @@ struct ngx_http_urlstore_batch_s {
     ngx_str_t                       base_text;
     ngx_uint_t                      logged;       /* refused ones */
 
-    /* groups */
-    ngx_http_urlstore_group_t      *group;        /* being filled */
-    ngx_http_urlstore_group_t      *queue;        /* wait for the ring */
+    ngx_http_urlstore_group_t      *group;        /* NULL: none */
 
     /* answers */
     us_answers_t                    answers;      /* format, counts */
@@ -172,7 +169,7 @@ ngx_int_t ngx_http_urlstore_batch_end(ngx_http_urlstore_batch_t *batch);
 ngx_int_t ngx_http_urlstore_item(ngx_http_urlstore_batch_t *batch,
     const us_input_item_t *in);
 
-/* sends all groups of the request to the store, and records the answers */
+/* sends the group of the request to the store, and records the answers */
 ngx_int_t ngx_http_urlstore_group_flush(ngx_http_urlstore_batch_t *batch);
 
 /* at the end, whatever it was: of what is left, nothing is done */

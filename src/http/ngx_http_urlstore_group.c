@@ -14,12 +14,12 @@
  * canonical URL has no item of the store: it is invalid, rejected or an id.
  * Refused input is logged, escaped.
  *
- *     batch->group   being filled --flush--> batch->queue --> store --> records
+ *     batch->group   being filled, until it is full --> store --> records
  *
  * A group lives from its first item to the flush, at the latest until the event
  * loop goes on.  One exception: if the journal's ring is full (US_BUSY), the
- * request keeps its groups until there is room; g->done counts the entries of
- * the first group that the store has processed.
+ * request keeps its group until there is room, and reads no item until then;
+ * g->done counts the entries that the store has processed.
  */
 
 
@@ -40,10 +40,12 @@ _Static_assert(sizeof(ngx_http_urlstore_group_t) <= NGX_HTTP_URLSTORE_PIECE,
 
 
 static void
-ngx_http_urlstore_group_free(ngx_http_urlstore_group_t *g)
+ngx_http_urlstore_group_free(ngx_http_urlstore_batch_t *batch)
 {
-    ngx_http_urlstore_piece_put(g->text);
-    ngx_http_urlstore_piece_put(g);
+    ngx_http_urlstore_piece_put(batch->group->text);
+    ngx_http_urlstore_piece_put(batch->group);
+
+    batch->group = NULL;
 }
 
 
@@ -65,56 +67,50 @@ ngx_http_urlstore_group_charge(ngx_http_urlstore_batch_t *batch)
 ngx_int_t
 ngx_http_urlstore_group_flush(ngx_http_urlstore_batch_t *batch)
 {
-    ngx_int_t                    rc;
-    ngx_http_urlstore_group_t   *g, **gp;
+    ngx_int_t                   rc;
+    ngx_http_urlstore_group_t  *g;
 
-    if (batch->group) {
-        for (gp = &batch->queue; *gp; gp = &(*gp)->next) { /* void */ }
+    g = batch->group;
 
-        *gp = batch->group;
-        batch->group = NULL;
+    if (g == NULL) {
+        return NGX_OK;
     }
 
-    while (batch->queue) {
-        g = batch->queue;
+    /* the body may have come slowly, while others were added */
 
-        /* the body may have come slowly, while others were added */
+    if (batch->action == NGX_HTTP_URLSTORE_ADD && batch->ctx->conf->quota
+        && !batch->admitted)
+    {
+        rc = ngx_http_urlstore_quota_test(batch->ctx);
 
-        if (batch->action == NGX_HTTP_URLSTORE_ADD && batch->ctx->conf->quota
-            && !batch->admitted)
-        {
-            rc = ngx_http_urlstore_quota_test(batch->ctx);
-
-            if (rc != NGX_DECLINED) {
-                return rc;
-            }
-
-            batch->admitted = 1;
+        if (rc != NGX_DECLINED) {
+            return rc;
         }
 
-        rc = batch->ctx->zone->kind->group(batch, g);
+        batch->admitted = 1;
+    }
+
+    rc = batch->ctx->zone->kind->group(batch, g);
+
+    if (rc != NGX_OK) {
+        return rc;
+    }
+
+    for ( /* void */ ; g->answered < g->n; g->answered++) {
+        rc = ngx_http_urlstore_answer(batch, &g->entries[g->answered]);
 
         if (rc != NGX_OK) {
             return rc;
         }
-
-        for ( /* void */ ; g->answered < g->n; g->answered++) {
-            rc = ngx_http_urlstore_answer(batch, &g->entries[g->answered]);
-
-            if (rc != NGX_OK) {
-                return rc;
-            }
-        }
-
-        ngx_http_urlstore_group_charge(batch);
-
-        if (batch->over) {
-            return NGX_HTTP_REQUEST_ENTITY_TOO_LARGE;
-        }
-
-        batch->queue = g->next;
-        ngx_http_urlstore_group_free(g);
     }
+
+    ngx_http_urlstore_group_charge(batch);
+
+    if (batch->over) {
+        return NGX_HTTP_REQUEST_ENTITY_TOO_LARGE;
+    }
+
+    ngx_http_urlstore_group_free(batch);
 
     return NGX_OK;
 }
@@ -357,7 +353,6 @@ ngx_http_urlstore_item(ngx_http_urlstore_batch_t *batch,
     const us_input_item_t *in)
 {
     u_char                     *text;
-    ngx_int_t                   rc;
     ngx_uint_t                  max;
     ngx_http_urlstore_entry_t  *e;
     ngx_http_urlstore_group_t  *g;
@@ -380,25 +375,6 @@ ngx_http_urlstore_item(ngx_http_urlstore_batch_t *batch,
         return ngx_http_urlstore_fault(batch->ctx,
                                        NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
                                        NGX_HTTP_URLSTORE_TOO_MANY, max);
-    }
-
-    rc = NGX_OK;
-    g = batch->group;
-
-    if (g && (g->n == US_STORE_GROUP
-              || (size_t) (g->text + NGX_HTTP_URLSTORE_PIECE - g->last)
-                 < US_URL_MAX + 8 + US_INPUT_REF))
-    {
-        /*
-         * NGX_BUSY: there is room for this entry, but no more must be read,
-         * because the full group waits for the ring
-         */
-
-        rc = ngx_http_urlstore_group_flush(batch);
-
-        if (rc != NGX_OK && rc != NGX_BUSY) {
-            return rc;
-        }
     }
 
     if (batch->group == NULL) {
@@ -450,7 +426,12 @@ ngx_http_urlstore_item(ngx_http_urlstore_batch_t *batch,
         ngx_http_urlstore_item_log(batch, e, &in->text);
     }
 
-    return rc;
+    /* full: there may be no room for another item */
+
+    return g->n == US_STORE_GROUP
+           || (size_t) (g->text + NGX_HTTP_URLSTORE_PIECE - g->last)
+              < US_URL_MAX + 8 + US_INPUT_REF
+           ? ngx_http_urlstore_group_flush(batch) : NGX_OK;
 }
 
 
@@ -764,9 +745,9 @@ ngx_http_urlstore_store_group(ngx_http_urlstore_batch_t *batch,
 
 
 /*
- * The groups of a request that is ended.  Entries of the first one that the
- * store has changed count as processed; URLs that it has added are new to no
- * other request, so they are counted, and charged, too.
+ * The group of a request that is ended.  Entries that the store has changed
+ * count as processed; URLs that it has added are new to no other request, so
+ * they are counted, and charged, too.
  */
 
 void
@@ -776,7 +757,7 @@ ngx_http_urlstore_group_drop(ngx_http_urlstore_batch_t *batch)
     ngx_http_urlstore_entry_t  *e;
     ngx_http_urlstore_group_t  *g;
 
-    g = batch->queue;
+    g = batch->group;
     add = (batch->action == NGX_HTTP_URLSTORE_ADD);
 
     for (i = g ? g->answered : 0; g && i < g->n; i++) {
@@ -798,15 +779,8 @@ ngx_http_urlstore_group_drop(ngx_http_urlstore_batch_t *batch)
         }
     }
 
-    if (batch->group) {
-        ngx_http_urlstore_group_free(batch->group);
-        batch->group = NULL;
-    }
-
-    while (batch->queue) {
-        g = batch->queue;
-        batch->queue = g->next;
-        ngx_http_urlstore_group_free(g);
+    if (g) {
+        ngx_http_urlstore_group_free(batch);
     }
 
     ngx_http_urlstore_group_charge(batch);
