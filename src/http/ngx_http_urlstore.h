@@ -29,7 +29,7 @@
  *
  *     ngx_http_urlstore_out.c       output: text in pieces
  *     ngx_http_urlstore_reply.c     the writer of replies; which format
- *     ngx_http_urlstore_wait.c      requests that wait; replies slice by slice
+ *     ngx_http_urlstore_wait.c      requests that wait; slices of replies
  *     ngx_http_urlstore_problem.c   errors
  *
  * A request's way: the handler finds the endpoint, asks the zone's kind whether

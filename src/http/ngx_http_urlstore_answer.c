@@ -411,7 +411,7 @@ ngx_http_urlstore_answer_reply(ngx_http_urlstore_batch_t *batch)
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    return ngx_http_urlstore_stream_whole(ctx);
+    return ngx_http_urlstore_reply_when(ctx, ngx_http_urlstore_send);
 }
 
 

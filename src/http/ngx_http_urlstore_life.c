@@ -628,6 +628,8 @@ ngx_http_urlstore_tick(ngx_event_t *ev)
 ngx_int_t
 ngx_http_urlstore_zone_open(ngx_http_urlstore_zone_t *zone, ngx_log_t *log)
 {
+    ngx_http_urlstore_park_init(zone);
+
     zone->audit.fd = -1;
     zone->tally = &zone->sh->tallies[ngx_worker % US_TALLIES];
     zone->ws = us_norm_ws_create(zone->norm);
@@ -649,7 +651,6 @@ ngx_http_urlstore_store_open(ngx_http_urlstore_zone_t *zone, ngx_log_t *log)
     ngx_uint_t  i;
 
     ngx_http_urlstore_life_init(zone);
-    ngx_http_urlstore_park_init(zone);
 
     zone->life.lock.lock = ngx_http_urlstore_lock;
     zone->life.lock.unlock = ngx_http_urlstore_unlock;

@@ -80,6 +80,7 @@ ngx_http_urlstore_problem_begin(ngx_http_urlstore_ctx_t *ctx, ngx_uint_t status,
 
     ctx->status = status;
     ctx->cacheable = 0;
+    ctx->more = NULL;
 
     ngx_http_urlstore_problem_line(ctx->r, status);
 

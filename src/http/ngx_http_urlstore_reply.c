@@ -1,9 +1,5 @@
 /*
- * A request's context and headers, and the writer of its reply: the status
- * line, headers, and the text in ctx->out.
- *
- *     send()      ctx->out has all of it: a few answers, a page
- *     stream()    a producer writes it (ngx_http_urlstore_wait.c)
+ * A request's context and headers, and the writer of its reply.
  *
  * The format is chosen by accept(): the best one that the header Accept names
  * (us_media_accept() in api/us_request.c), or else what the endpoint presets.
@@ -11,10 +7,38 @@
  *
  * When a reply may be sent is in ngx_http_urlstore_wait.c: all that depends on
  * the store passes ngx_http_urlstore_reply_when().
+ *
+ * A reply holds one slice: the next one is produced when nothing of the last
+ * is left in our pieces.  So its memory does not depend on its length, nor on
+ * how slow its client is.  A producer that has nothing for now is called again
+ * after NGX_HTTP_URLSTORE_IDLE ms, by the timer of the write event.
+ *
+ * The rules are those of ngx_http_writer() and of the upstream's non-buffered
+ * path:
+ *
+ *   - While wev->delayed is set, limit_rate owns the write event's timer.
+ *     Nothing is written, and that timer is neither set nor deleted.
+ *   - A request that is not c->data (a subrequest that waits for its turn in
+ *     the page) has no write event.  It produces nothing until the postpone
+ *     filter posts it.
+ *   - Whenever a request is left that is not done, its write event has a timer,
+ *     or it is parked (which has one).  A worker that shuts down gracefully
+ *     stays until the last of them is gone; a posted event alone is cut off.
+ *   - NGX_AGAIN of an output filter means "buffered", also for the last slice.
+ *     It is NGX_OK here: whether a reply is done is in ctx->more alone, and
+ *     then the request is finalized once, and nginx writes what is buffered.
+ *     Not so of a write: nginx would end the request of a client that has
+ *     closed its half of the connection, so it waits for the client here.
  */
 
 
 #include "ngx_http_urlstore_cluster.h"
+
+
+#define NGX_HTTP_URLSTORE_IDLE   20
+
+
+static ngx_int_t ngx_http_urlstore_reply_wait(ngx_http_urlstore_ctx_t *ctx);
 
 
 /* the request's, which begins here; NULL: no memory */
@@ -139,22 +163,6 @@ ngx_http_urlstore_send_text(ngx_http_urlstore_ctx_t *ctx, us_str_t text)
 
 
 ngx_int_t
-ngx_http_urlstore_send(ngx_http_urlstore_ctx_t *ctx)
-{
-    ngx_int_t  rc;
-
-    rc = ngx_http_urlstore_reply_header(ctx,
-                                     ngx_http_urlstore_out_size(&ctx->out));
-
-    if (rc == NGX_ERROR || rc > NGX_OK || ctx->r->header_only) {
-        return rc;
-    }
-
-    return ngx_http_urlstore_reply_output(ctx, 1);
-}
-
-
-ngx_int_t
 ngx_http_urlstore_reply_header(ngx_http_urlstore_ctx_t *ctx, off_t length)
 {
     ngx_int_t            rc;
@@ -237,6 +245,211 @@ ngx_http_urlstore_reply_header(ngx_http_urlstore_ctx_t *ctx, off_t length)
 
 
 /*
+ * A write is done: a client that has closed its half of the connection waits
+ * for the reply.  A stream of HTTP/2 has no such half.
+ */
+
+static ngx_uint_t
+ngx_http_urlstore_reply_half(ngx_http_urlstore_ctx_t *ctx)
+{
+    return ctx->writes && ctx->r == ctx->r->main
+           && ctx->r->http_version < NGX_HTTP_VERSION_20;
+}
+
+
+/*
+ * Whether nothing of this reply is left to wait for: our pieces, or after the
+ * last of them what nginx has buffered for a half-closed client, as gzip's.
+ */
+
+static ngx_uint_t
+ngx_http_urlstore_reply_sent(ngx_http_urlstore_ctx_t *ctx)
+{
+    ngx_http_request_t *r;
+
+    r = ctx->r;
+
+    if (ctx->more) {
+        return ngx_http_urlstore_out_sent(&ctx->out);
+    }
+
+    return !ngx_http_urlstore_reply_half(ctx)
+           || !(r->buffered || r->connection->buffered);
+}
+
+
+static void
+ngx_http_urlstore_reply_writer(ngx_http_request_t *r)
+{
+    ngx_int_t                 rc;
+    ngx_event_t              *wev;
+    ngx_connection_t         *c;
+    ngx_http_urlstore_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
+
+    c = r->connection;
+    wev = c->write;
+
+    if (wev->timedout && ctx->idle) {
+        wev->timedout = 0;
+    }
+
+    if (wev->timedout) {
+        ngx_log_error(NGX_LOG_INFO, c->log, NGX_ETIMEDOUT,
+                      "client timed out");
+        c->timedout = 1;
+
+        ngx_http_finalize_request(r, NGX_HTTP_REQUEST_TIME_OUT);
+        return;
+    }
+
+    rc = NGX_OK;
+
+    if (r == c->data && !wev->delayed) {
+        rc = ngx_http_output_filter(r, NULL);
+    }
+
+    if (rc == NGX_ERROR) {
+        /* void */
+
+    } else if (r != c->data || wev->delayed
+               || !ngx_http_urlstore_reply_sent(ctx))
+    {
+        rc = ngx_http_urlstore_reply_wait(ctx);
+
+    } else {
+
+        /* the timer was ours; production and the disk take their own time */
+
+        if (wev->timer_set) {
+            ngx_del_timer(wev);
+        }
+
+        rc = ctx->more ? ctx->more(ctx) : NGX_OK;
+    }
+
+    ngx_http_urlstore_finalize(r, rc);
+}
+
+
+/*
+ * waits for the client, for limit_rate, for its place in a page; or for a turn
+ * only
+ */
+
+static ngx_int_t
+ngx_http_urlstore_reply_wait(ngx_http_urlstore_ctx_t *ctx)
+{
+    ngx_event_t               *wev;
+    ngx_connection_t          *c;
+    ngx_http_request_t        *r;
+    ngx_http_core_loc_conf_t  *clcf;
+
+    r = ctx->r;
+
+    c = r->connection;
+    wev = c->write;
+
+    /*
+     * What is left of a body is discarded meanwhile.  r->discard_body does not
+     * say so in freenginx, where it is also set when nothing is left.
+     */
+
+    if (r->read_event_handler != ngx_http_discarded_request_body_handler) {
+        r->read_event_handler = ngx_http_urlstore_reply_half(ctx)
+                                ? ngx_http_block_reading
+                                : ngx_http_test_reading;
+    }
+
+    r->write_event_handler = ngx_http_urlstore_reply_writer;
+
+    /* the caller ends with NGX_DONE */
+    r->main->count++;
+
+    if (r != c->data) {
+        return NGX_DONE;
+    }
+
+    clcf = ngx_http_get_module_loc_conf(r->main, ngx_http_core_module);
+
+    if (!wev->delayed) {
+        if (!ngx_http_urlstore_reply_sent(ctx)) {
+            ctx->idle = 0;
+        }
+
+        ngx_add_timer(wev, ctx->idle ? NGX_HTTP_URLSTORE_IDLE
+                                     : clcf->send_timeout);
+
+        if (ctx->idle) {
+            return NGX_DONE;
+        }
+
+        if (ngx_http_urlstore_reply_sent(ctx)) {
+            ngx_post_event(wev, &ngx_posted_next_events);
+            return NGX_DONE;
+        }
+    }
+
+    if (ngx_handle_write_event(wev, clcf->send_lowat) != NGX_OK) {
+        r->main->count--;
+        return NGX_ERROR;
+    }
+
+    return NGX_DONE;
+}
+
+
+/* the first slice has the header, and perhaps all there is */
+
+ngx_int_t
+ngx_http_urlstore_send(ngx_http_urlstore_ctx_t *ctx)
+{
+    off_t                length;
+    ngx_int_t            rc;
+    ngx_buf_t           *b;
+    ngx_chain_t         *out, *cl;
+    ngx_http_request_t  *r;
+
+    r = ctx->r;
+
+    if (!r->header_sent) {
+        length = ctx->more ? -1 : (off_t) ngx_http_urlstore_out_size(&ctx->out);
+        rc = ngx_http_urlstore_reply_header(ctx, length);
+
+        if (rc == NGX_ERROR || rc > NGX_OK || r->header_only) {
+            return rc;
+        }
+    }
+
+    out = ngx_http_urlstore_out_take(&ctx->out, !ctx->more);
+
+    if (out) {
+        for (cl = out; cl->next; cl = cl->next) { /* void */ }
+
+        b = cl->buf;
+        b->flush = (ctx->more != NULL);
+        b->last_buf = (!ctx->more && r == r->main);
+        b->last_in_chain = !ctx->more;
+
+        rc = ngx_http_output_filter(r, out);
+
+        (void) ngx_http_urlstore_out_sent(&ctx->out);
+
+    } else {
+        rc = ctx->more ? NGX_OK : NGX_ERROR;
+    }
+
+    if (rc == NGX_ERROR) {
+        return NGX_ERROR;
+    }
+
+    return !ctx->more && ngx_http_urlstore_reply_sent(ctx)
+           ? NGX_OK : ngx_http_urlstore_reply_wait(ctx);
+}
+
+
+/*
  * The next answer may be another one: without Cache-Control a cache may keep a
  * 200, 404, 410 or 414 as long as it likes (RFC 9111, 4.2.2).
  */
@@ -245,37 +458,6 @@ void
 ngx_http_urlstore_no_store(ngx_http_urlstore_ctx_t *ctx)
 {
     ngx_http_urlstore_header_text(ctx, "Cache-Control", "no-store");
-}
-
-
-ngx_int_t
-ngx_http_urlstore_reply_output(ngx_http_urlstore_ctx_t *ctx, ngx_uint_t last)
-{
-    ngx_int_t            rc;
-    ngx_buf_t           *b;
-    ngx_chain_t         *out, *cl;
-    ngx_http_request_t  *r;
-
-    r = ctx->r;
-
-    out = ngx_http_urlstore_out_take(&ctx->out, last);
-
-    if (out == NULL) {
-        return last ? NGX_ERROR : NGX_OK;
-    }
-
-    for (cl = out; cl->next; cl = cl->next) { /* void */ }
-
-    b = cl->buf;
-    b->flush = !last;
-    b->last_buf = (last && r == r->main);
-    b->last_in_chain = last;
-
-    rc = ngx_http_output_filter(r, out);
-
-    (void) ngx_http_urlstore_out_sent(&ctx->out);
-
-    return rc == NGX_ERROR ? NGX_ERROR : NGX_OK;
 }
 
 

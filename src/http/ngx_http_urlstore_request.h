@@ -254,9 +254,9 @@ struct ngx_http_urlstore_ctx_s {
     unsigned                        replaced:1;   /* for nginx's error page */
     unsigned                        cacheable:1;  /* it has Cache-Control */
     unsigned                        no_memory:1;  /* for a header */
-    unsigned                        produced:1;   /* all of it is in out */
     unsigned                        idle:1;       /* nothing for now */
     ngx_http_urlstore_produce_pt    produce;
+    ngx_http_urlstore_handler_pt    more;         /* NULL: all is in out */
     ngx_uint_t                      status;
     ngx_str_t                       type;
 
@@ -633,16 +633,17 @@ ngx_uint_t ngx_http_urlstore_origin_allowed(ngx_http_urlstore_ctx_t *ctx,
 ngx_str_t *ngx_http_urlstore_header_in(ngx_http_request_t *r,
     const char *name);
 
-/* sends ctx->out with ctx->status and ctx->type */
+/*
+ * Sends ctx->out with ctx->status and ctx->type: all of the reply, or a slice,
+ * after which ctx->more() goes on.
+ */
 ngx_int_t ngx_http_urlstore_send(ngx_http_urlstore_ctx_t *ctx);
 ngx_int_t ngx_http_urlstore_send_text(ngx_http_urlstore_ctx_t *ctx,
     us_str_t text);
 
-/* its two halves; length: of the body, or -1; last: no more follows */
+/* length: of the body, or -1 */
 ngx_int_t ngx_http_urlstore_reply_header(ngx_http_urlstore_ctx_t *ctx,
     off_t length);
-ngx_int_t ngx_http_urlstore_reply_output(ngx_http_urlstore_ctx_t *ctx,
-    ngx_uint_t last);
 
 /*
  * A header of the reply; key is a literal, *value lives as long as the request.
@@ -701,6 +702,8 @@ ngx_http_urlstore_finalize(ngx_http_request_t *r, ngx_int_t rc)
 }
 
 
+/* ngx_http_urlstore_wait.c; also for zones without path= */
+
 /*
  * Sends what a producer writes to ctx->out, slice by slice, as the client
  * takes it.  A producer returns after some 100 us, or when the output has
@@ -711,11 +714,6 @@ ngx_http_urlstore_finalize(ngx_http_request_t *r, ngx_int_t rc)
  */
 ngx_int_t ngx_http_urlstore_stream(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_produce_pt produce);
-
-/* the same of what is in ctx->out, with its length */
-ngx_int_t ngx_http_urlstore_stream_whole(ngx_http_urlstore_ctx_t *ctx);
-
-/* ngx_http_urlstore_wait.c; also for zones without path= */
 
 /*
  * Every reply that reveals what the store has, or has not, passes here.  Calls

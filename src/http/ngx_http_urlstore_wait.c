@@ -6,10 +6,11 @@
  *     turn_when()     until the event loop has been round once
  *     stream()        until the client has taken a slice of a long reply
  *
- * Requests that wait for the disk are in a queue of their worker.  The end of a
- * job of this worker wakes them.  The jobs of other workers do not: a timer of
- * a millisecond looks at the watermarks in shared memory, and runs only while a
- * request waits.
+ * Requests that wait for the disk, or for a turn, are in a queue of their zone
+ * and worker.  The end of a job of this worker wakes them.  The jobs of other
+ * workers do not: a timer of a millisecond looks at the watermarks in shared
+ * memory, and runs only while a request waits.  For a turn, the event of that
+ * timer is posted.
  *
  * While the disk refuses, or a call to it has not returned for US_LIFE_HUNG ms
  * (us_life_refuses()), requests that wait are answered 503 at once.  A read
@@ -30,30 +31,6 @@
  *                      ^                    limit_rate delays: wait
  *                      |                       |
  *                      '--- all is sent -------'   write event, send_timeout
- *
- * A producer that has nothing for now (NGX_DECLINED) is called again after
- * NGX_HTTP_URLSTORE_IDLE ms; the timer of the write event is used for that.
- *
- * A reply holds one slice: the next one is produced when nothing of the last
- * is left in our pieces.  So its memory does not depend on its length, nor on
- * how slow its client is.
- *
- * The rules are those of ngx_http_writer() and of the upstream's non-buffered
- * path:
- *
- *   - While wev->delayed is set, limit_rate owns the write event's timer.
- *     Nothing is written, and that timer is neither set nor deleted.
- *   - A request that is not c->data (a subrequest that waits for its turn in
- *     the page) has no write event.  It produces nothing until the postpone
- *     filter posts it.
- *   - Whenever a request is left that is not done, its write event has a timer,
- *     or it is parked (which has one).  A worker that shuts down gracefully
- *     stays until the last of them is gone; a posted event alone is cut off.
- *   - NGX_AGAIN of an output filter means "buffered", also for the last slice.
- *     It is NGX_OK here: whether a reply is done is in ctx->produced alone, and
- *     then the request is finalized once, and nginx writes what is buffered.
- *     Not so of a write: nginx would end the request of a client that has
- *     closed its half of the connection, so it waits for the client here.
  */
 
 
@@ -63,14 +40,8 @@
 #define NGX_HTTP_URLSTORE_READ_WAIT   1000    /* ms */
 #define NGX_HTTP_URLSTORE_WRITE_WAIT  (2 * US_LIFE_HUNG)
 
-/* ms, by which a turn has come: its event is posted, and not the timer's */
-#define NGX_HTTP_URLSTORE_TURN_WAIT   1000
-
 /* one turn of the event loop produces for so long, us */
 #define NGX_HTTP_URLSTORE_TURN   1000
-
-/* ms until a producer that has nothing for now is called again */
-#define NGX_HTTP_URLSTORE_IDLE   20
 
 
 /* a request has one, from the first time that it waits */
@@ -82,6 +53,7 @@ struct ngx_http_urlstore_parked_s {
     uint64_t                        lsn;
     uint64_t                        since;    /* us */
     unsigned                        room:1;
+    unsigned                        turn:1;
     unsigned                        linked:1;
 };
 
@@ -98,22 +70,28 @@ ngx_http_urlstore_park_cleanup(void *data)
 }
 
 
-/* in the queue; the caller ends with NGX_DONE, and the request's count is up */
+/*
+ * In the queue: NGX_DONE, and the request's count is up; else the request's end
+ */
 
-static ngx_http_urlstore_parked_t *
-ngx_http_urlstore_park_get(ngx_http_urlstore_ctx_t *ctx, ngx_queue_t *queue)
+static ngx_int_t
+ngx_http_urlstore_park_add(ngx_http_urlstore_ctx_t *ctx,
+    ngx_http_urlstore_handler_pt handler)
 {
     ngx_http_cleanup_t          *cln;
     ngx_http_request_t          *r;
+    ngx_http_urlstore_zone_t    *zone;
     ngx_http_urlstore_parked_t  *w;
 
     r = ctx->r;
+    zone = ctx->zone;
     w = ctx->parked;
 
     if (w == NULL) {
         cln = ngx_http_cleanup_add(r, sizeof(ngx_http_urlstore_parked_t));
         if (cln == NULL) {
-            return NULL;
+            return r->header_sent ? NGX_ERROR
+                                  : NGX_HTTP_INTERNAL_SERVER_ERROR;
         }
 
         w = cln->data;
@@ -123,12 +101,21 @@ ngx_http_urlstore_park_get(ngx_http_urlstore_ctx_t *ctx, ngx_queue_t *queue)
         ctx->parked = w;
     }
 
-    ngx_queue_insert_tail(queue, &w->queue);
+    w->handler = handler;
+    w->since = ngx_http_urlstore_now();
+    w->room = 0;
+    w->turn = 0;
+
+    ngx_queue_insert_tail(&zone->parked, &w->queue);
     w->linked = 1;
+
+    if (!zone->wake.timer_set) {
+        ngx_add_timer(&zone->wake, 1);
+    }
 
     r->main->count++;
 
-    return w;
+    return NGX_DONE;
 }
 
 
@@ -193,6 +180,10 @@ ngx_http_urlstore_park_due(ngx_http_urlstore_parked_t *w)
     us_store_t               *store;
     ngx_http_urlstore_ctx_t  *ctx;
 
+    if (w->turn) {
+        return NGX_OK;
+    }
+
     ctx = w->ctx;
     l = &ctx->zone->life;
     store = ctx->zone->store;
@@ -229,12 +220,13 @@ ngx_http_urlstore_park_due(ngx_http_urlstore_parked_t *w)
 }
 
 
-void
-ngx_http_urlstore_park_wake(void *data)
-{
-    ngx_http_urlstore_zone_t *zone = data;
+/* whether requests are left that wait for the disk */
 
+static ngx_uint_t
+ngx_http_urlstore_park_look(ngx_http_urlstore_zone_t *zone)
+{
     ngx_int_t                    rc;
+    ngx_uint_t                   left;
     ngx_queue_t                 *q, all, rest;
     ngx_http_urlstore_parked_t  *w;
 
@@ -264,9 +256,20 @@ ngx_http_urlstore_park_wake(void *data)
                                          : ngx_http_urlstore_park_refuse);
     }
 
+    left = !ngx_queue_empty(&rest);
+
     ngx_queue_add(&rest, &zone->parked);
     ngx_queue_init(&zone->parked);
     ngx_queue_add(&zone->parked, &rest);
+
+    return left;
+}
+
+
+void
+ngx_http_urlstore_park_wake(void *data)
+{
+    (void) ngx_http_urlstore_park_look(data);
 }
 
 
@@ -275,13 +278,14 @@ ngx_http_urlstore_park_timer(ngx_event_t *ev)
 {
     ngx_http_urlstore_zone_t *zone = ev->data;
 
-    ngx_http_urlstore_park_wake(zone);
-
-    if (!ngx_queue_empty(&zone->parked)) {
+    if (ngx_http_urlstore_park_look(zone)) {
 
         /* the writer may have finished just now, or been killed */
 
         us_life_write(&zone->life);
+    }
+
+    if (!ngx_queue_empty(&zone->parked)) {
         ngx_add_timer(&zone->wake, 1);
     }
 }
@@ -302,23 +306,21 @@ static ngx_int_t
 ngx_http_urlstore_park(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_handler_pt handler, ngx_uint_t room)
 {
-    ngx_http_request_t          *r;
-    ngx_http_urlstore_zone_t    *zone;
-    ngx_http_urlstore_parked_t  *w;
+    ngx_int_t                  rc;
+    ngx_http_request_t        *r;
+    ngx_http_urlstore_zone_t  *zone;
 
     r = ctx->r;
-
     zone = ctx->zone;
 
-    w = ngx_http_urlstore_park_get(ctx, &zone->parked);
-    if (w == NULL) {
-        return r->header_sent ? NGX_ERROR : NGX_HTTP_INTERNAL_SERVER_ERROR;
+    rc = ngx_http_urlstore_park_add(ctx, handler);
+
+    if (rc != NGX_DONE) {
+        return rc;
     }
 
-    w->handler = handler;
-    w->lsn = room ? us_store_written(zone->store) + 1 : ctx->lsn;
-    w->since = ngx_http_urlstore_now();
-    w->room = room;
+    ctx->parked->lsn = room ? us_store_written(zone->store) + 1 : ctx->lsn;
+    ctx->parked->room = room;
 
     if (!room) {
 
@@ -332,10 +334,6 @@ ngx_http_urlstore_park(ngx_http_urlstore_ctx_t *ctx,
     }
 
     us_life_write(&zone->life);
-
-    if (!zone->wake.timer_set) {
-        ngx_add_timer(&zone->wake, 1);
-    }
 
     return NGX_DONE;
 }
@@ -406,265 +404,24 @@ ngx_http_urlstore_changed(ngx_http_urlstore_ctx_t *ctx,
 }
 
 
-/* of the worker: requests that wait for a turn */
-
-static ngx_queue_t  ngx_http_urlstore_turns = {
-    &ngx_http_urlstore_turns, &ngx_http_urlstore_turns
-};
-
-
-static void
-ngx_http_urlstore_turn(ngx_event_t *ev)
-{
-    ngx_queue_t                 *q, due;
-    ngx_http_urlstore_parked_t  *w;
-
-    if (ev->timer_set) {
-        ngx_del_timer(ev);
-    }
-
-    /* those that want another turn wait for the next one */
-
-    ngx_queue_init(&due);
-    ngx_queue_add(&due, &ngx_http_urlstore_turns);
-    ngx_queue_init(&ngx_http_urlstore_turns);
-
-    while (!ngx_queue_empty(&due)) {
-        q = ngx_queue_head(&due);
-        w = ngx_queue_data(q, ngx_http_urlstore_parked_t, queue);
-
-        ngx_http_urlstore_park_resume(w, w->handler);
-    }
-}
-
-
-static ngx_connection_t  ngx_http_urlstore_turn_dummy;
-
-static ngx_event_t  ngx_http_urlstore_turn_event = {
-    .data = &ngx_http_urlstore_turn_dummy,
-    .handler = ngx_http_urlstore_turn
-};
-
-
 /*
- * A posted event alone would not keep a worker that shuts down: there is a
- * timer as well, which deletes nothing.
+ * A posted event alone would not keep a worker that shuts down: the timer does.
  */
 
 ngx_int_t
 ngx_http_urlstore_turn_when(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_handler_pt handler)
 {
-    ngx_event_t                 *ev;
-    ngx_http_urlstore_parked_t  *w;
-
-    ev = &ngx_http_urlstore_turn_event;
-
-    w = ngx_http_urlstore_park_get(ctx, &ngx_http_urlstore_turns);
-    if (w == NULL) {
-        return ctx->r->header_sent ? NGX_ERROR : NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    w->handler = handler;
-
-    ev->log = ngx_cycle->log;
-
-    ngx_post_event(ev, &ngx_posted_next_events);
-
-    if (!ev->timer_set) {
-        ngx_add_timer(ev, NGX_HTTP_URLSTORE_TURN_WAIT);
-    }
-
-    return NGX_DONE;
-}
-
-
-static ngx_int_t ngx_http_urlstore_stream_turn(ngx_http_urlstore_ctx_t *ctx);
-static ngx_int_t ngx_http_urlstore_stream_wait(ngx_http_urlstore_ctx_t *ctx);
-
-
-/*
- * A write is done: a client that has closed its half of the connection waits
- * for the reply.  A stream of HTTP/2 has no such half.
- */
-
-static ngx_uint_t
-ngx_http_urlstore_stream_half(ngx_http_urlstore_ctx_t *ctx)
-{
-    return ctx->writes && ctx->r == ctx->r->main
-           && ctx->r->http_version < NGX_HTTP_VERSION_20;
-}
-
-
-/*
- * Whether nothing of this reply is left to wait for: our pieces, or after the
- * last of them what nginx has buffered for a half-closed client, as gzip's.
- */
-
-static ngx_uint_t
-ngx_http_urlstore_stream_sent(ngx_http_urlstore_ctx_t *ctx)
-{
-    ngx_http_request_t *r;
-
-    r = ctx->r;
-
-    if (!ctx->produced) {
-        return ngx_http_urlstore_out_sent(&ctx->out);
-    }
-
-    return !ngx_http_urlstore_stream_half(ctx)
-           || !(r->buffered || r->connection->buffered);
-}
-
-
-static void
-ngx_http_urlstore_stream_writer(ngx_http_request_t *r)
-{
-    ngx_int_t                 rc;
-    ngx_event_t              *wev;
-    ngx_connection_t         *c;
-    ngx_http_urlstore_ctx_t  *ctx;
-
-    ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
-
-    c = r->connection;
-    wev = c->write;
-
-    if (wev->timedout && ctx->idle) {
-        wev->timedout = 0;
-    }
-
-    if (wev->timedout) {
-        ngx_log_error(NGX_LOG_INFO, c->log, NGX_ETIMEDOUT,
-                      "client timed out");
-        c->timedout = 1;
-
-        ngx_http_finalize_request(r, NGX_HTTP_REQUEST_TIME_OUT);
-        return;
-    }
-
-    rc = NGX_OK;
-
-    if (r == c->data && !wev->delayed) {
-        rc = ngx_http_output_filter(r, NULL);
-    }
-
-    if (rc == NGX_ERROR) {
-        /* void */
-
-    } else if (r != c->data || wev->delayed
-               || !ngx_http_urlstore_stream_sent(ctx))
-    {
-        rc = ngx_http_urlstore_stream_wait(ctx);
-
-    } else {
-
-        /* the timer was ours; production and the disk take their own time */
-
-        if (wev->timer_set) {
-            ngx_del_timer(wev);
-        }
-
-        rc = ctx->produced ? NGX_OK : ngx_http_urlstore_stream_turn(ctx);
-    }
-
-    ngx_http_urlstore_finalize(r, rc);
-}
-
-
-/*
- * waits for the client, for limit_rate, for its place in a page; or for a turn
- * only
- */
-
-static ngx_int_t
-ngx_http_urlstore_stream_wait(ngx_http_urlstore_ctx_t *ctx)
-{
-    ngx_event_t               *wev;
-    ngx_connection_t          *c;
-    ngx_http_request_t        *r;
-    ngx_http_core_loc_conf_t  *clcf;
-
-    r = ctx->r;
-
-    c = r->connection;
-    wev = c->write;
-
-    /*
-     * What is left of a body is discarded meanwhile.  r->discard_body does not
-     * say so in freenginx, where it is also set when nothing is left.
-     */
-
-    if (r->read_event_handler != ngx_http_discarded_request_body_handler) {
-        r->read_event_handler = ngx_http_urlstore_stream_half(ctx)
-                                ? ngx_http_block_reading
-                                : ngx_http_test_reading;
-    }
-
-    r->write_event_handler = ngx_http_urlstore_stream_writer;
-
-    /* the caller ends with NGX_DONE */
-    r->main->count++;
-
-    if (r != c->data) {
-        return NGX_DONE;
-    }
-
-    clcf = ngx_http_get_module_loc_conf(r->main, ngx_http_core_module);
-
-    if (!wev->delayed) {
-        if (!ngx_http_urlstore_stream_sent(ctx)) {
-            ctx->idle = 0;
-        }
-
-        ngx_add_timer(wev, ctx->idle ? NGX_HTTP_URLSTORE_IDLE
-                                     : clcf->send_timeout);
-
-        if (ctx->idle) {
-            return NGX_DONE;
-        }
-
-        if (ngx_http_urlstore_stream_sent(ctx)) {
-            ngx_post_event(wev, &ngx_posted_next_events);
-            return NGX_DONE;
-        }
-    }
-
-    if (ngx_handle_write_event(wev, clcf->send_lowat) != NGX_OK) {
-        r->main->count--;
-        return NGX_ERROR;
-    }
-
-    return NGX_DONE;
-}
-
-
-/* sends the slice; the first one has the header, and perhaps all there is */
-
-static ngx_int_t
-ngx_http_urlstore_stream_slice(ngx_http_urlstore_ctx_t *ctx)
-{
     ngx_int_t  rc;
 
-    if (!ctx->r->header_sent) {
-        rc = ngx_http_urlstore_reply_header(ctx, ctx->produced
-                               ? (off_t) ngx_http_urlstore_out_size(&ctx->out)
-                               : -1);
+    rc = ngx_http_urlstore_park_add(ctx, handler);
 
-        if (rc == NGX_ERROR || rc > NGX_OK || ctx->r->header_only) {
-            return rc;
-        }
+    if (rc == NGX_DONE) {
+        ctx->parked->turn = 1;
+        ngx_post_event(&ctx->zone->wake, &ngx_posted_next_events);
     }
 
-    rc = ngx_http_urlstore_reply_output(ctx, ctx->produced);
-
-    if (rc == NGX_ERROR
-        || (ctx->produced && ngx_http_urlstore_stream_sent(ctx)))
-    {
-        return rc;
-    }
-
-    return ngx_http_urlstore_stream_wait(ctx);
+    return rc;
 }
 
 
@@ -695,19 +452,10 @@ ngx_http_urlstore_stream_turn(ngx_http_urlstore_ctx_t *ctx)
         return ctx->r->header_sent ? NGX_ERROR : NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    ctx->produced = (rc == NGX_OK);
+    ctx->more = rc == NGX_OK ? NULL : ngx_http_urlstore_stream_turn;
     ctx->idle = (rc == NGX_DECLINED);
 
-    return ngx_http_urlstore_reply_when(ctx, ngx_http_urlstore_stream_slice);
-}
-
-
-ngx_int_t
-ngx_http_urlstore_stream_whole(ngx_http_urlstore_ctx_t *ctx)
-{
-    ctx->produced = 1;
-
-    return ngx_http_urlstore_reply_when(ctx, ngx_http_urlstore_stream_slice);
+    return ngx_http_urlstore_reply_when(ctx, ngx_http_urlstore_send);
 }
 
 
