@@ -345,7 +345,7 @@ us_bench_lines(us_bench_urls_t *b, const us_bench_source_t *source,
     }
 
     *all = r.all;
-    us_files_free(&files);
+    us_files_end(&files);
     us_norm_ws_destroy(ws);
     us_norm_destroy(norm);
 

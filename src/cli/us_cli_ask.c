@@ -4,8 +4,8 @@
  * service at a URL.  The answers are the lines that the service sends as
  * text/plain.
  *
- *     lines --> a batch --> us_embed, or us_cli_data   (DIR)
- *                       --> us_client                  (http://...)
+ *     lines --> a group --> us_embed, or us_cli_data   (DIR)
+ *           --> a batch --> us_client                  (http://...)
  *           --> lines
  */
 
@@ -17,9 +17,10 @@
 #include "../api/us_time.h"
 #include "../life/us_embed.h"
 #include "../store/us_shard.h"
-#include "../url/us_normalize.h"
+#include "../us_text.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
@@ -35,15 +36,13 @@ typedef struct {
     us_store_set_t           members; /* the same, of a directory */
     char                     path[128];
 
-    us_client_t              client;
+    us_client_t              client;  /* of a service: */
     unsigned                 unsure;  /* lines that a lost try may have added */
-    us_embed_t              *embed;
-    us_cli_data_t            data;
-    us_store_t              *store;
-    us_norm_t               *norm;
-    us_norm_ws_t            *ws;
-
     us_batch_t               batch;
+    us_cli_data_t            data;    /* of a directory: */
+    us_files_urls_t          urls;
+
+    us_files_t               files;
     int                      code;    /* DONE, or REFUSED by some answer */
 } us_ask_t;
 
@@ -96,40 +95,6 @@ static const us_cli_option_t  us_seen_list[] = {
       us_cli_set_name, offsetof(us_ask_t, set) },
     { .name = NULL }
 };
-
-
-static int
-us_ask_ids(void *data, us_str_t text)
-{
-    us_ask_t *a = data;
-
-    size_t             len;
-    uint8_t            url[US_URL_MAX + 8];
-    us_str_t           line;
-    uint32_t           number;
-    uint64_t           id, first;
-    us_store_status_t  status;
-
-    while (text.len) {
-        line = us_cli_line(&text);
-        id = strtoull((char *) line.data, NULL, 10);
-        first = us_store_first_id(a->store);
-        status = (id ^ first) <= US_LOCAL_MAX
-                 || !us_store_is_shard(a->store, &number)
-                 ? us_store_get(a->store, id - first, url, &len) : US_MOVED;
-
-        if (status == US_OK) {
-            printf("%" PRIu64 "\t%.*s\n", id, (int) len, url);
-            continue;
-        }
-
-        printf("%" PRIu64 "\t-\t%s\n", id,
-               us_answer_words[us_answer_of(status)].data);
-        a->code = US_CLI_REFUSED;
-    }
-
-    return US_CLI_DONE;
-}
 
 
 /* a line of the service, as it is; what the exit code depends on */
@@ -199,120 +164,121 @@ us_ask_print(us_ask_t *a, uint64_t id, us_answer_t answer, us_str_t text)
 }
 
 
-/* n URLs of a directory, of which k have no reason why they are refused */
+/* the URLs of lines, in a directory */
 
 static int
-us_ask_group(us_ask_t *a, us_store_item_t *group, unsigned k,
-    const char **refused, unsigned n)
+us_ask_urls(us_ask_t *a, const us_str_t *lines, size_t n)
 {
-    int        known;
-    size_t     len;
-    uint8_t    url[US_URL_MAX + 8];
-    unsigned   i;
+    int               known;
+    size_t            i;
+    uint8_t           url[US_URL_MAX + 8];
+    us_str_t          text;
+    us_store_t       *s;
+    us_store_item_t  *item;
 
-    if (a->embed) {
-        if ((a->set ? us_embed_add_set(a->embed, group, k, a->members)
-                    : us_embed_add_older(a->embed, group, k, a->units))
+    s = a->data.store;
+    item = a->urls.items;
+
+    us_files_normalize(a->data.norm, a->data.ws, lines, n, &a->urls);
+
+    if (a->data.embed) {
+        if ((a->set ? us_embed_add_set(a->data.embed, item, a->urls.n,
+                                       a->members)
+                    : us_embed_add_older(a->data.embed, item, a->urls.n,
+                                         a->units))
             == -1
-            || us_embed_learn(a->embed) == -1)
+            || us_embed_learn(a->data.embed) == -1)
         {
-            return us_cli_failed(a->data.path, us_embed_error(a->embed));
+            return us_cli_data_failed(&a->data);
         }
 
     } else {
-        us_store_seen(a->store, group, k);
+        us_store_seen(s, item, a->urls.n);
 
         if (a->set) {
-            us_store_members(a->store, a->members, group, k);
+            us_store_members(s, a->members, item, a->urls.n);
         }
 
         if (a->units) {
-            (void) us_store_due(a->store, group, k, a->units);
+            (void) us_store_due(s, item, a->urls.n, a->units);
         }
     }
 
-    for (i = 0, k = 0; i < n; i++) {
+    for (i = 0; i < n; i++) {
 
-        if (refused[i]) {
+        if (a->urls.verdicts[i] != US_URL_OK) {
             us_ask_print(a, US_STORE_NO_ID, US_ANSWER_INVALID,
-                         us_str_of(refused[i]));
+                         us_str_of(us_verdict_name(a->urls.verdicts[i])));
             continue;
         }
 
-        if (group[k].status == US_MOVED) {
+        if (item->status == US_MOVED) {
             us_ask_print(a, US_STORE_NO_ID, US_ANSWER_UNAVAILABLE,
                          us_string("moved"));
-            k++;
+            item++;
             continue;
         }
 
         /* what is not in a set may be in the store */
 
-        known = group[k].status == US_NEW || group[k].status == US_SEEN
-                || group[k].status == US_DUE
-                || (a->set && group[k].stored == US_SEEN);
+        known = us_answer_known(us_answer_of(item->status))
+                || (a->set && item->stored == US_SEEN);
 
         if (!known) {
-            us_store_spell(a->store, &group[k]);
+            us_store_spell(s, item);
         }
 
-        len = us_store_item_url(&group[k], url);
-        us_ask_print(a, known
-                        ? us_store_first_id(a->store) + group[k].id
-                        : US_STORE_NO_ID,
-                     us_answer_of(group[k].status), (us_str_t) { len, url });
-        k++;
+        text = (us_str_t) { us_store_item_url(item, url), url };
+        us_ask_print(a, known ? us_store_first_id(s) + item->id
+                              : US_STORE_NO_ID,
+                     us_answer_of(item->status), text);
+        item++;
     }
 
-    return US_CLI_DONE;
+    return us_cli_output();
 }
 
 
+/* the ids that lines are, in a directory */
+
 static int
-us_ask_urls(void *data, us_str_t text)
+us_ask_ids(us_ask_t *a, const us_str_t *lines, size_t n)
 {
-    us_ask_t *a = data;
+    size_t              i, len;
+    uint8_t             url[US_URL_MAX + 8];
+    uint32_t            number;
+    uint64_t            id, first;
+    us_store_t         *s;
+    us_store_status_t   status;
 
-    int               rc;
-    unsigned          n, k;
-    us_canon_t        canon;
-    const char       *refused[US_STORE_GROUP];
-    us_verdict_t      verdict;
-    us_store_item_t   items[US_STORE_GROUP];
-    static uint8_t    urls[US_STORE_GROUP][US_URL_MAX];
+    s = a->data.store;
+    first = us_store_first_id(s);
 
-    rc = US_CLI_DONE;
-    n = 0;
-    k = 0;
+    for (i = 0; i < n; i++) {
+        len = 0;
+        (void) us_read_u64(lines[i], &len, UINT64_MAX, &id);
 
-    while (text.len && rc == US_CLI_DONE) {
-        verdict = us_normalize(a->norm, a->ws, us_cli_line(&text), NULL,
-                               &canon);
-        refused[n] = us_verdict_name(verdict);
+        status = (id ^ first) <= US_LOCAL_MAX || !us_store_is_shard(s, &number)
+                 ? us_store_get(s, id - first, url, &len) : US_MOVED;
 
-        if (verdict == US_URL_OK) {
-            refused[n] = NULL;
-            memset(&items[k], 0, sizeof(us_store_item_t));
-            memcpy(urls[k], canon.url.href.data, canon.url.href.len);
-            items[k].url = (us_str_t) { canon.url.href.len, urls[k] };
-            items[k++].merge = canon.merge;
+        if (status == US_OK) {
+            printf("%" PRIu64 "\t%.*s\n", id, (int) len, url);
+            continue;
         }
 
-        if (++n == US_STORE_GROUP || text.len == 0) {
-            rc = us_ask_group(a, items, k, refused, n);
-            n = 0;
-            k = 0;
-        }
+        printf("%" PRIu64 "\t-\t%s\n", id,
+               us_answer_words[us_answer_of(status)].data);
+        a->code = US_CLI_REFUSED;
     }
 
-    return rc;
+    return us_cli_output();
 }
 
 
 /* the duration in units of the directory, s; 0: it keeps no claims */
 
 static int
-us_ask_older(us_ask_t *a, uint64_t unit)
+us_ask_older(us_ask_t *a, const char *dir, uint64_t unit)
 {
     uint64_t  s;
     uint8_t   least[US_TIME_TEXT + 1], most[US_TIME_TEXT + 1];
@@ -322,8 +288,7 @@ us_ask_older(us_ask_t *a, uint64_t unit)
     }
 
     if (unit == 0) {
-        return us_cli_failed(a->data.path, "it keeps no claims; --older needs "
-                             "them");
+        return us_cli_failed(dir, "it keeps no claims; --older needs them");
     }
 
     (void) us_time_duration(us_str_of(a->older), &s);
@@ -342,120 +307,63 @@ us_ask_older(us_ask_t *a, uint64_t unit)
 }
 
 
-static int
-us_ask_rules(us_ask_t *a, const char *dir, us_str_t signature)
-{
-    a->norm = signature.len ? us_norm_of(signature)
-                            : us_norm_create(US_PROFILE_CRAWLER);
-
-    if (a->norm && (a->ws = us_norm_ws_create(a->norm)) != NULL) {
-        return US_CLI_DONE;
-    }
-
-    if (signature.len == 0) {
-        return us_cli_failed(dir, "out of memory");
-    }
-
-    return us_cli_fail("\"%s\" was normalized by %.*s, which this version "
-                       "does not have", dir, (int) signature.len,
-                       signature.data);
-}
-
-
-/* add owns the directory: the rules of its manifest, or the default ones */
+/* add owns the directory, and makes a new one; the others only read it */
 
 static int
-us_ask_own(us_ask_t *a, const char *dir)
+us_ask_open(us_ask_t *a, const char *dir)
 {
     int               code;
-    char              error[US_EMBED_ERROR];
-    us_manifest_t     m;
-    us_data_text_t    text;
-    us_disk_error_t   e;
+    char              manifest[PATH_MAX];
+    us_norm_t        *norm;
     us_store_conf_t   conf;
-    us_embed_conf_t   own;
-    us_manifest_rc_t  rc;
+    us_embed_conf_t   own = { .sets = a->set != NULL };
 
-    memset(&conf, 0, sizeof(us_store_conf_t));
-    a->data.path = dir;
+    if (a->command == &us_cli_add) {
+        (void) snprintf(manifest, sizeof(manifest), "%s/" US_MANIFEST_NAME,
+                        dir);
 
-    if (access(dir, F_OK) == 0) {
-        if (us_cli_data_open(&a->data, dir) != US_CLI_DONE) {
-            return US_CLI_USAGE;
+        /* of a new store; it is not made if --older is refused */
+
+        norm = access(manifest, F_OK) == -1
+               ? us_norm_create(US_PROFILE_CRAWLER) : NULL;
+
+        code = norm ? us_ask_older(a, dir, 0) : US_CLI_DONE;
+
+        if (norm) {
+            own.norm = us_norm_signature(norm);
         }
 
-        rc = us_manifest_read(a->data.dirfd, &m, &e);
+        code = code ? code : us_cli_data_own(&a->data, dir, &own);
+        us_norm_destroy(norm);
 
-        if ((rc == US_MANIFEST_OK && us_data_conf(&m, &conf, &text, &e) == -1)
-            || (rc != US_MANIFEST_OK && rc != US_MANIFEST_NONE))
-        {
-            return us_cli_failed(dir, e.text);
-        }
-    }
-
-    /* before the directory is made */
-
-    code = us_ask_older(a, conf.revisit);
-
-    if (code == US_CLI_DONE) {
-        code = us_ask_rules(a, dir, conf.norm);
+    } else {
+        code = us_cli_data_read(&a->data, dir, a->command == &us_cli_get);
     }
 
     if (code != US_CLI_DONE) {
         return code;
     }
 
-    memset(&own, 0, sizeof(us_embed_conf_t));
-    own.norm = us_norm_signature(a->norm);
-    own.sets = a->set != NULL;
+    us_store_conf(a->data.store, &conf);
+    us_store_time(a->data.store, a->older ? (uint64_t) time(NULL) : 0);
+    code = us_ask_older(a, dir, conf.revisit);
 
-    a->embed = us_embed_open(dir, &own, error);
-
-    if (a->embed == NULL) {
-        return us_cli_failed(dir, error);
-    }
-
-    if (a->set && us_embed_make_set(a->embed, us_str_of(a->set), &a->members)
-                  == -1)
+    if (code == US_CLI_DONE && a->set && a->data.embed
+        && us_embed_make_set(a->data.embed, us_str_of(a->set), &a->members)
+           == -1)
     {
-        return us_cli_failed(dir, us_embed_error(a->embed));
+        return us_cli_data_failed(&a->data);
     }
 
-    a->store = us_embed_store(a->embed);
-    us_store_time(a->store, a->older ? (uint64_t) time(NULL) : 0);
-
-    return US_CLI_DONE;
-}
-
-
-/* the others only read it */
-
-static int
-us_ask_read(us_ask_t *a, const char *dir)
-{
-    int              code;
-    us_store_conf_t  conf;
-
-    code = us_cli_data_read(&a->data, dir, a->batch.send == us_ask_ids);
-
-    if (code != US_CLI_DONE) {
-        return code;
-    }
-
-    a->store = a->data.store;
-    us_store_conf(a->store, &conf);
-    us_store_time(a->store, a->older ? (uint64_t) time(NULL) : 0);
-    code = us_ask_older(a, conf.revisit);
-
-    if (a->set) {
-        a->members = us_store_set(a->store, us_str_of(a->set));
+    if (code == US_CLI_DONE && a->set) {
+        a->members = us_store_set(a->data.store, us_str_of(a->set));
 
         if (a->members.number == 0) {
-            return us_cli_fail("%s has no set \"%s\"", a->data.path, a->set);
+            return us_cli_fail("%s has no set \"%s\"", dir, a->set);
         }
     }
 
-    return code ? code : us_ask_rules(a, dir, conf.norm);
+    return code ? code : us_cli_data_rules(&a->data);
 }
 
 
@@ -540,29 +448,44 @@ us_ask_service(void *data, us_str_t text)
 }
 
 
-/* of get: a line is an id */
+static int
+us_ask_lines(void *data, us_str_t *lines, size_t n)
+{
+    us_ask_t *a = data;
+
+    size_t  i;
+
+    for (i = 0; a->command == &us_cli_get && i < n; i++) {
+        if (!us_id_digits(lines[i]) || lines[i].len >= 20) {
+            return us_cli_fail("\"%.*s\" is not an id, a number of at most 19 "
+                               "digits", lines[i].len > 40
+                                         ? 40 : (int) lines[i].len,
+                               lines[i].data);
+        }
+    }
+
+    return a->batch.send ? us_batch_take(&a->batch, lines, n)
+           : a->command == &us_cli_get ? us_ask_ids(a, lines, n)
+           : us_ask_urls(a, lines, n);
+}
+
 
 static int
-us_ask_id(void *data, us_str_t line)
+us_ask_flush(void *data)
 {
-    return us_id_digits(line) && line.len < 20 ? US_CLI_DONE
-           : us_cli_fail("\"%.*s\" is not an id, a number of at most 19 digits",
-                         line.len > 40 ? 40 : (int) line.len, line.data);
+    us_ask_t *a = data;
+
+    return us_batch_flush(&a->batch);
 }
 
 
 static int
 us_ask_command(int argc, char **argv)
 {
-    int          code, rc;
-    char         error[US_EMBED_ERROR];
-    us_str_t     id;
+    int          code;
     const char  *store, *name;
 
     static us_ask_t  a;
-
-    a.data.dirfd = -1;
-    a.data.recovery.readers = -1;
 
     name = strrchr(argv[0], ' ') + 1;
     a.command = strcmp(name, us_cli_add.name) == 0 ? &us_cli_add
@@ -588,51 +511,38 @@ us_ask_command(int argc, char **argv)
     }
 
     store = argv[optind++];
-    code = US_CLI_DONE;
+    argc -= optind;
+    argv += optind;
 
-    if (us_client_is(store)) {
-        a.batch.send = us_ask_service;
-
-        if (us_client_init(&a.client, store) == -1) {
-            code = us_cli_fail("%s", a.client.error);
-        }
+    if (!us_client_is(store)) {
+        code = us_ask_open(&a, store);
 
     } else {
-        a.batch.send = a.command == &us_cli_get ? us_ask_ids : us_ask_urls;
-        code = a.command == &us_cli_add ? us_ask_own(&a, store)
-                                        : us_ask_read(&a, store);
+        a.batch.send = us_ask_service;
+        a.batch.data = &a;
+        code = us_client_init(&a.client, store) == 0
+               ? US_CLI_DONE : us_cli_fail("%s", a.client.error);
     }
 
-    a.batch.data = &a;
-    a.batch.check = a.command == &us_cli_get ? us_ask_id : NULL;
+    a.files.take = us_ask_lines;
+    a.files.flush = us_ask_flush;
+    a.files.data = &a;
+    a.files.progress = !isatty(1);
+    a.files.cut = 1;
+    a.files.urls = 1;
 
-    if (code == US_CLI_DONE && a.command == &us_cli_get && optind < argc) {
+    /* get has ids as arguments, the others names of files */
 
-        /* get has ids as arguments, the others names of files */
-
-        for ( /* void */ ; optind < argc && code == US_CLI_DONE; optind++) {
-            id = us_str_of(argv[optind]);
-            code = id.len ? us_batch_add(&a.batch, id) : us_ask_id(NULL, id);
-        }
-
-        code = code ? code : us_batch_flush(&a.batch);
-
-    } else if (code == US_CLI_DONE) {
-        code = us_batch_files(&a.batch, argc - optind, argv + optind);
+    if (code == US_CLI_DONE) {
+        code = a.command == &us_cli_get && argc
+               ? us_files_args(&a.files, argc, argv)
+               : us_files_all(&a.files, argc, argv);
     }
 
-    rc = US_CLI_DONE;
-
-    if (a.embed && us_embed_close(a.embed, error) == -1) {
-        rc = us_cli_failed(a.data.path, error);
-    }
-
-    us_cli_data_close(&a.data);
-    us_norm_ws_destroy(a.ws);
-    us_norm_destroy(a.norm);
+    code = us_cli_data_close(&a.data, code);
     us_client_free(&a.client);
 
-    return code ? code : rc ? rc : a.code;
+    return code ? code : a.code;
 }
 
 

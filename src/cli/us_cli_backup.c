@@ -872,9 +872,7 @@ us_backup_run(const char *from, const char *to, uint64_t rate,
         (void) close(t.parent);
     }
 
-    us_cli_data_close(&d);
-
-    return code;
+    return us_cli_data_close(&d, code);
 }
 
 
@@ -953,9 +951,7 @@ us_restore_command(int argc, char **argv)
     b.to = d.dirfd;
 
     if (us_backup_look(&b) == -1) {
-        code = us_backup_failed(path, &b);
-        us_cli_data_close(&d);
-        return code;
+        return us_cli_data_close(&d, us_backup_failed(path, &b));
     }
 
     lock = us_disk_lock(d.dirfd, US_DIR_LOCK, O_RDWR, LOCK_EX|LOCK_NB);
@@ -978,9 +974,7 @@ us_restore_command(int argc, char **argv)
         (void) close(lock);
     }
 
-    us_cli_data_close(&d);
-
-    return code;
+    return us_cli_data_close(&d, code);
 }
 
 

@@ -25,6 +25,16 @@ us_cli_data_lock(void *data)
 }
 
 
+static void
+us_cli_data_init(us_cli_data_t *d, const char *path)
+{
+    memset(d, 0, sizeof(us_cli_data_t));
+    d->path = path;
+    d->recovery.readers = -1;
+    d->dirfd = -1;
+}
+
+
 int
 us_cli_data_open(us_cli_data_t *d, const char *path)
 {
@@ -32,10 +42,8 @@ us_cli_data_open(us_cli_data_t *d, const char *path)
     char    text[PATH_MAX];
     glob_t  found;
 
-    memset(d, 0, sizeof(us_cli_data_t));
+    us_cli_data_init(d, path);
 
-    d->path = path;
-    d->recovery.readers = -1;
     d->dirfd = open(path, O_RDONLY|O_DIRECTORY|O_CLOEXEC);
 
     if (d->dirfd == -1) {
@@ -121,38 +129,82 @@ us_cli_data_none(const us_cli_data_t *d)
 }
 
 
-us_embed_t *
-us_cli_data_own(const char *path, const us_embed_conf_t *conf, int *code)
+int
+us_cli_data_own(us_cli_data_t *d, const char *path,
+    const us_embed_conf_t *conf)
 {
-    char            error[US_EMBED_ERROR];
-    us_embed_t     *e;
-    us_cli_data_t   d;
+    int   code;
+    char  error[US_EMBED_ERROR];
 
-    *code = us_cli_data_open(&d, path);
+    us_cli_data_init(d, path);
 
-    if (*code == US_CLI_DONE
-        && faccessat(d.dirfd, US_MANIFEST_NAME, F_OK, 0) == -1)
+    if (conf->norm.len == 0 || access(path, F_OK) == 0) {
+        code = us_cli_data_open(d, path);
+
+        if (code != US_CLI_DONE) {
+            return code;
+        }
+    }
+
+    if (conf->norm.len == 0
+        && faccessat(d->dirfd, US_MANIFEST_NAME, F_OK, 0) == -1)
     {
-        *code = us_cli_data_none(&d);
+        return us_cli_data_none(d);
     }
 
-    us_cli_data_close(&d);
-    e = *code == US_CLI_DONE ? us_embed_open(path, conf, error) : NULL;
+    d->embed = us_embed_open(path, conf, error);
 
-    if (*code == US_CLI_DONE && e == NULL) {
-        *code = us_cli_failed(path, error);
+    if (d->embed == NULL) {
+        return us_cli_failed(path, error);
     }
 
-    return e;
+    d->store = us_embed_store(d->embed);
+
+    return US_CLI_DONE;
 }
 
 
-void
-us_cli_data_close(us_cli_data_t *d)
+int
+us_cli_data_failed(const us_cli_data_t *d)
 {
-    us_recovery_close(&d->recovery);
+    return us_cli_failed(d->path, us_embed_error(d->embed));
+}
 
-    if (d->store) {
+
+int
+us_cli_data_rules(us_cli_data_t *d)
+{
+    us_store_conf_t  conf;
+
+    us_store_conf(d->store, &conf);
+    d->norm = us_norm_of(conf.norm);
+    d->ws = d->norm ? us_norm_ws_create(d->norm) : NULL;
+
+    return d->ws ? US_CLI_DONE
+           : us_cli_fail("\"%s\" was normalized by %.*s, which this version "
+                         "does not have", d->path, (int) conf.norm.len,
+                         conf.norm.data);
+}
+
+
+int
+us_cli_data_close(us_cli_data_t *d, int code)
+{
+    char  error[US_EMBED_ERROR];
+
+    if (d->path == NULL) {
+        return code;
+    }
+
+    us_recovery_close(&d->recovery);
+    us_norm_ws_destroy(d->ws);
+    us_norm_destroy(d->norm);
+
+    if (d->embed && us_embed_close(d->embed, error) == -1) {
+        code = us_cli_failed(d->path, error);
+    }
+
+    if (d->mem && d->store) {
         us_store_close(d->store);
     }
 
@@ -163,6 +215,8 @@ us_cli_data_close(us_cli_data_t *d)
     if (d->dirfd != -1) {
         (void) close(d->dirfd);
     }
+
+    return code;
 }
 
 

@@ -1,7 +1,13 @@
 
 /*
- * What the commands that read a data directory have in common: it is opened,
- * and its store is built in this process's memory.
+ * What the commands on a data directory have in common.
+ *
+ *     us_cli_data_open()   the directory and its watermark
+ *     us_cli_data_load()   its store, built in this process's memory
+ *     us_cli_data_own()    its store, to be written to: the lock is ours
+ *     us_cli_data_rules()  the normalizer of the store's URLs
+ *
+ * us_cli_data_close() undoes what there is of them, after each.
  */
 
 
@@ -26,7 +32,11 @@ typedef struct {
 
     void              *mem;           /* NULL: not loaded */
     size_t             size;
-    us_store_t        *store;
+    us_embed_t        *embed;         /* NULL: not owned */
+    us_store_t        *store;         /* of either */
+
+    us_norm_t         *norm;
+    us_norm_ws_t      *ws;
 } us_cli_data_t;
 
 
@@ -49,7 +59,26 @@ int us_cli_data_open(us_cli_data_t *d, const char *path);
  * takes less memory.
  */
 int us_cli_data_load(us_cli_data_t *d, int lookup);
-void us_cli_data_close(us_cli_data_t *d);
+
+/*
+ * us_embed_open(): if conf has no norm, of a directory with a store.  An exit
+ * code, after a message.
+ */
+int us_cli_data_own(us_cli_data_t *d, const char *path,
+    const us_embed_conf_t *conf);
+
+/* why a call of us_embed.h has failed, to standard error; US_CLI_USAGE */
+int us_cli_data_failed(const us_cli_data_t *d);
+
+/* of the signature that the store has; an exit code, after a message */
+int us_cli_data_rules(us_cli_data_t *d);
+
+/*
+ * Of an owner, all that was added is on the disk afterwards.  Returns the
+ * command's exit code: `code`, or that of a failure, after a message.  Does
+ * nothing if d is zero.
+ */
+int us_cli_data_close(us_cli_data_t *d, int code);
 
 /*
  * The exit code for what was loaded.  REFUSED: it is damaged.  A message was
@@ -68,13 +97,6 @@ uint64_t us_cli_data_answered(const us_cli_data_t *d);
 
 /* "there is no store in it"; returns US_CLI_USAGE */
 int us_cli_data_none(const us_cli_data_t *d);
-
-/*
- * us_embed_open() of a directory with a store: it makes none.  NULL: *code is
- * what the command returns, and a message was printed.
- */
-us_embed_t *us_cli_data_own(const char *path, const us_embed_conf_t *conf,
-    int *code);
 
 /* reads a file to its end; `uuid` may be NULL */
 void us_cli_data_file(us_cli_file_t *f, int dirfd, us_segment_kind_t kind,

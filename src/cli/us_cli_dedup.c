@@ -27,6 +27,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
@@ -40,10 +41,8 @@
 #include <unistd.h>
 
 
-#define US_DEDUP_GROUP   US_FILES_GROUP
-#define US_DEDUP_OUT     (1 << 20)
-#define US_DEDUP_TEXT    (US_DEDUP_GROUP * (size_t) US_URL_MAX)
-#define US_DEDUP_ROOM    (US_URL_MAX + 64)
+#define US_DEDUP_OUT   (1 << 20)
+#define US_DEDUP_ROOM  (US_URL_MAX + 64)
 
 
 static volatile sig_atomic_t  us_dedup_stop;
@@ -85,7 +84,9 @@ us_dedup_signal(int signo)
 #define US_LINESET_TAG    40
 
 
-typedef struct {
+typedef struct us_lineset_s  us_lineset_t;
+
+struct us_lineset_s {
     uint8_t       *text;
     size_t         used;
     size_t         size;
@@ -96,9 +97,10 @@ typedef struct {
     uint64_t       lines;
     double         share;             /* of the input that is in, or 0 */
     size_t         limit;
+    us_lineset_t  *beside;            /* draws on the same limit, or NULL */
     size_t         count_len;         /* 4 if counting */
     uint8_t        key[16];
-} us_lineset_t;
+};
 
 
 /* only what is used of it takes memory: a filter may be larger than that */
@@ -115,24 +117,10 @@ us_lineset_map(size_t size)
 }
 
 
-static void
-us_lineset_destroy(us_lineset_t *set)
-{
-    if (set && set->text) {
-        (void) munmap(set->text, set->size);
-    }
-
-    if (set && set->cells) {
-        (void) munmap(set->cells, (set->mask + 1) * sizeof(uint64_t));
-    }
-
-    free(set);
-}
-
-
 /*
- * limit: bytes that it may take, 0: no limit.  counting: keeps how often
- * each line came.  NULL: out of memory.
+ * limit: bytes that it, and the one beside it, may take, 0: no limit.
+ * counting: keeps how often each line came.  NULL: out of memory.  It is freed
+ * with the process.
  */
 
 static us_lineset_t *
@@ -152,21 +140,17 @@ us_lineset_create(size_t limit, int counting)
     set->text = us_lineset_map(set->size);
     set->cells = us_lineset_map(US_LINESET_CELLS * sizeof(uint64_t));
 
-    if (set->text == NULL || set->cells == NULL
-        || getrandom(set->key, 16, 0) != 16)
-    {
-        us_lineset_destroy(set);
-        return NULL;
-    }
-
-    return set;
+    return set->text && set->cells && getrandom(set->key, 16, 0) == 16
+           ? set : NULL;
 }
 
 
 static size_t
 us_lineset_memory(const us_lineset_t *set)
 {
-    return set->used + (set->mask + 1) * sizeof(uint64_t);
+    return set->used + (set->mask + 1) * sizeof(uint64_t)
+           + (set->beside ? set->beside->used + (set->beside->mask + 1)
+                                               * sizeof(uint64_t) : 0);
 }
 
 
@@ -230,7 +214,7 @@ us_lineset_offset(uint64_t cell)
 static int
 us_lineset_grow_cells(us_lineset_t *set)
 {
-    size_t     mask, i, k, n, pos, offset[US_LINESET_GROUP];
+    size_t     mask, has, i, k, n, pos, offset[US_LINESET_GROUP];
     double     expected;
     uint64_t  *cells, h[US_LINESET_GROUP];
     uint32_t   count;
@@ -245,14 +229,15 @@ us_lineset_grow_cells(us_lineset_t *set)
 
     /* fewer cells, if memory has room for doubling but not for this */
 
+    has = us_lineset_memory(set);
+
     while (mask > 2 * set->mask + 1
-           && set->used + (set->mask + mask + 2) * sizeof(uint64_t)
-              > set->limit)
+           && has + (mask + 1) * sizeof(uint64_t) > set->limit)
     {
         mask /= 2;
     }
 
-    if (set->used + (set->mask + mask + 2) * sizeof(uint64_t) > set->limit) {
+    if (has + (mask + 1) * sizeof(uint64_t) > set->limit) {
         errno = ENOSPC;
         return -1;
     }
@@ -477,174 +462,138 @@ us_lineset_add(us_lineset_t *set, const us_str_t *lines, size_t n,
  * The files of a directory as they are finished.
  *
  * A file is finished when its writer has closed it or moved it into the
- * directory (inotify reports both).  A file that was there before is finished
- * when it has not changed for two seconds.  Names that begin with '.' or end
- * with .tmp or .part are left to their writers.
+ * directory (inotify reports both, and keeps the events while a file is read).
+ * A file that was there before is finished when it has not changed for two
+ * seconds.  Names that begin with '.' or end with .tmp or .part are left to
+ * their writers.
  *
- * Each version of a file is returned once: its name, inode, size and time of
- * change are remembered.  A file that grows after it was returned, and is
- * closed again, is returned again.
+ * Each version of a file is read once: its name, inode, size and time of change
+ * are remembered.  A file that grows after it was read, and is closed again, is
+ * read again.
  */
 
 #define US_FOLLOW_QUIET  2            /* seconds */
-#define US_FOLLOW_QUEUE  4096         /* names of one scan or one read */
 
 
 typedef struct {
     const char     *dir;
     int             fd;
+    us_files_t     *files;
     us_lineset_t   *known;
-
-    char           *queue[US_FOLLOW_QUEUE];
-    size_t          from;
-    size_t          to;
-
-    unsigned        scan:1;           /* events may have been lost */
-    char            path[PATH_MAX];
+    unsigned        scan:1;           /* it may have more than was read */
 } us_follow_t;
 
 
-static int
-us_follow_wanted(const char *name)
-{
-    size_t  n;
-
-    n = strlen(name);
-
-    return n && name[0] != '.'
-           && !(n > 4 && strcmp(name + n - 4, ".tmp") == 0)
-           && !(n > 5 && strcmp(name + n - 5, ".part") == 0);
-}
-
-
-static int
-us_follow_path(us_follow_t *f, const char *name, struct stat *st)
-{
-    int  n;
-
-    n = snprintf(f->path, sizeof(f->path), "%s/%s", f->dir, name);
-
-    return n > 0 && (size_t) n < sizeof(f->path) && stat(f->path, st) == 0
-           && S_ISREG(st->st_mode) ? 0 : -1;
-}
-
-
 /*
- * queues a file unless this version of it was queued; drops it if the queue is
- * full
+ * Reads a file unless this version of it was read, or it was changed after
+ * `latest`; an exit code.
  */
 
-static void
-us_follow_push(us_follow_t *f, const char *name, const struct stat *st)
+static int
+us_follow_read(us_follow_t *f, const char *name, time_t latest)
 {
-    char     *copy, text[NAME_MAX + 128];
-    uint8_t   fresh;
-    us_str_t  key;
+    int          n;
+    char         path[PATH_MAX], text[NAME_MAX + 128];
+    size_t       len;
+    uint8_t      fresh;
+    us_str_t     key;
+    struct stat  st;
 
-    if (f->to == US_FOLLOW_QUEUE) {
+    len = strlen(name);
+    n = snprintf(path, sizeof(path), "%s/%s", f->dir, name);
+
+    if (name[0] == '.' || (len > 4 && strcmp(name + len - 4, ".tmp") == 0)
+        || (len > 5 && strcmp(name + len - 5, ".part") == 0)
+        || (size_t) n >= sizeof(path) || stat(path, &st) == -1
+        || !S_ISREG(st.st_mode))
+    {
+        return US_CLI_DONE;
+    }
+
+    if (st.st_mtime > latest) {
         f->scan = 1;
-        return;
+        return US_CLI_DONE;
     }
 
     key.data = (uint8_t *) text;
     key.len = snprintf(text, sizeof(text), "%ju %jd %jd.%09ld %s",
-                       (uintmax_t) st->st_ino, (intmax_t) st->st_size,
-                       (intmax_t) st->st_mtim.tv_sec, st->st_mtim.tv_nsec,
-                       name);
+                       (uintmax_t) st.st_ino, (intmax_t) st.st_size,
+                       (intmax_t) st.st_mtim.tv_sec, st.st_mtim.tv_nsec, name);
 
-    if (us_lineset_add(f->known, &key, 1, &fresh) == 1 && fresh) {
-        copy = strdup(name);
-
-        if (copy) {
-            f->queue[f->to++] = copy;
-        }
-    }
+    return us_lineset_add(f->known, &key, 1, &fresh) == 1 && fresh
+           ? us_files_one(f->files, path) : US_CLI_DONE;
 }
 
 
-static int
-us_follow_compare(const void *a, const void *b)
-{
-    return strcmp(*(char *const *) a, *(char *const *) b);
-}
-
-
-/* queues, by name, the files that nobody has changed lately; an exit code */
+/* reads, by name, the files that nobody has changed lately; an exit code */
 
 static int
 us_follow_scan(us_follow_t *f)
 {
-    DIR            *d;
-    struct stat     st;
-    struct dirent  *e;
+    int              i, n, rc;
+    time_t           latest;
+    struct dirent  **names;
 
-    d = opendir(f->dir);
-    if (d == NULL) {
+    n = scandir(f->dir, &names, NULL, alphasort);
+
+    if (n == -1) {
         return us_cli_fail("cannot read %s: %s", f->dir, strerror(errno));
     }
 
     f->scan = 0;
+    latest = time(NULL) - US_FOLLOW_QUIET;
+    rc = US_CLI_DONE;
 
-    while ((e = readdir(d)) != NULL) {
-
-        if (!us_follow_wanted(e->d_name)
-            || us_follow_path(f, e->d_name, &st) == -1)
-        {
-            continue;
+    for (i = 0; i < n; i++) {
+        if (rc == US_CLI_DONE && !us_dedup_stop) {
+            rc = us_follow_read(f, names[i]->d_name, latest);
         }
 
-        if (st.st_mtime + US_FOLLOW_QUIET > time(NULL)) {
-            f->scan = 1;
-            continue;
-        }
-
-        us_follow_push(f, e->d_name, &st);
+        free(names[i]);
     }
 
-    (void) closedir(d);
+    free(names);
 
-    qsort(f->queue + f->from, f->to - f->from, sizeof(char *),
-          us_follow_compare);
-
-    return US_CLI_DONE;
+    return rc;
 }
 
 
-/* reads the events of inotify, without waiting; an exit code */
+/* reads the files of the events that there are; an exit code */
 
 static int
 us_follow_events(us_follow_t *f)
 {
-    char                         *p, buf[8192]
-                                  __attribute__((aligned(8)));
-    ssize_t                       n;
-    struct stat                   st;
-    const struct inotify_event   *e;
+    int                          rc;
+    char                        *p, buf[8192] __attribute__((aligned(8)));
+    ssize_t                      n;
+    const struct inotify_event  *e;
 
     n = read(f->fd, buf, sizeof(buf));
 
     if (n == -1) {
-        return errno == EAGAIN || errno == EINTR ? US_CLI_DONE
-               : us_cli_fail("inotify: %s", strerror(errno));
+        return us_cli_fail("inotify: %s", strerror(errno));
     }
 
-    for (p = buf; p < buf + n; p += sizeof(*e) + e->len) {
+    rc = US_CLI_DONE;
+
+    for (p = buf;
+         p < buf + n && rc == US_CLI_DONE && !us_dedup_stop;
+         p += sizeof(*e) + e->len)
+    {
         e = (const struct inotify_event *) p;
 
         if (e->mask & IN_Q_OVERFLOW) {
             f->scan = 1;
 
         } else if (e->mask & IN_IGNORED) {
-            return us_cli_fail("%s is gone", f->dir);
+            rc = us_cli_fail("%s is gone", f->dir);
 
-        } else if (e->len && us_follow_wanted(e->name)
-                   && us_follow_path(f, e->name, &st) == 0)
-        {
-            us_follow_push(f, e->name, &st);
+        } else if (e->len) {
+            rc = us_follow_read(f, e->name, INT64_MAX);
         }
     }
 
-    return US_CLI_DONE;
+    return rc;
 }
 
 
@@ -654,71 +603,40 @@ static int
 us_follow_run(const char *dir, us_files_t *files)
 {
     int               rc;
-    us_follow_t      *f;
-    struct stat       st;
+    us_follow_t       f;
     struct pollfd     p;
     struct sigaction  sa;
 
     memset(&sa, 0, sizeof(struct sigaction));
     sa.sa_handler = us_dedup_signal;
+    sa.sa_flags = SA_RESTART;
     (void) sigaction(SIGINT, &sa, NULL);
     (void) sigaction(SIGTERM, &sa, NULL);
 
-    f = calloc(1, sizeof(us_follow_t));
-    if (f == NULL) {
-        return us_cli_fail("out of memory");
-    }
+    f.dir = dir;
+    f.fd = inotify_init1(IN_CLOEXEC);
+    f.files = files;
+    f.known = us_lineset_create(0, 0);
 
-    f->fd = inotify_init1(IN_CLOEXEC|IN_NONBLOCK);
-    f->dir = dir;
-    f->known = us_lineset_create(0, 0);
-    f->scan = 1;
-    rc = US_CLI_DONE;
+    rc = f.fd == -1 || f.known == NULL
+         || inotify_add_watch(f.fd, dir, IN_CLOSE_WRITE|IN_MOVED_TO|IN_ONLYDIR)
+            == -1
+         ? us_cli_fail("cannot follow %s: %s", dir, strerror(errno))
+         : us_follow_scan(&f);
 
-    if (f->fd == -1 || f->known == NULL
-        || inotify_add_watch(f->fd, dir, IN_CLOSE_WRITE|IN_MOVED_TO|IN_ONLYDIR)
-           == -1)
-    {
-        rc = us_cli_fail("cannot follow %s: %s", dir, strerror(errno));
-    }
+    p.fd = f.fd;
+    p.events = POLLIN;
 
     while (rc == US_CLI_DONE && !us_dedup_stop) {
 
-        if (f->from < f->to) {
-            if (us_follow_path(f, f->queue[f->from], &st) == 0) {
-                rc = us_files_one(files, f->path);
-            }
-
-            free(f->queue[f->from++]);
-            continue;
+        if (poll(&p, 1, f.scan ? 500 : 60000) > 0) {
+            rc = us_follow_events(&f);
         }
 
-        f->from = 0;
-        f->to = 0;
-
-        rc = us_follow_events(f);
-
-        if (rc == US_CLI_DONE && f->to == 0 && f->scan) {
-            rc = us_follow_scan(f);
-        }
-
-        if (rc == US_CLI_DONE && f->to == 0) {
-            p.fd = f->fd;
-            p.events = POLLIN;
-            (void) poll(&p, 1, f->scan ? 500 : 60000);
+        if (rc == US_CLI_DONE && f.scan) {
+            rc = us_follow_scan(&f);
         }
     }
-
-    while (f->from < f->to) {
-        free(f->queue[f->from++]);
-    }
-
-    if (f->fd != -1) {
-        (void) close(f->fd);
-    }
-
-    us_lineset_destroy(f->known);
-    free(f);
 
     return rc;
 }
@@ -732,7 +650,6 @@ typedef struct {
 
     us_norm_t       *norm;
     us_norm_ws_t    *ws;
-    uint8_t         *text;            /* the canonical URLs of a group */
 
     int              quiet;
     int              count;
@@ -746,64 +663,27 @@ typedef struct {
     uint64_t         fresh;
     uint64_t         refused[US_URL_BUDGET + 1];
 
-    uint8_t         *out;
-    size_t           out_len;
-
     us_files_t       files;
+    us_files_urls_t  urls;
+    char             out[US_DEDUP_OUT];
 } us_dedup_t;
-
-
-static int
-us_dedup_flush(void *data)
-{
-    us_dedup_t *d = data;
-
-    uint8_t  *p;
-    ssize_t   n;
-
-    for (p = d->out; d->out_len; p += n, d->out_len -= n) {
-        n = write(1, p, d->out_len);
-
-        if (n == -1) {
-            if (errno == EINTR) {
-                n = 0;
-                continue;
-            }
-
-            return us_cli_fail("standard output could not be written: %s",
-                               strerror(errno));
-        }
-    }
-
-    return 0;
-}
 
 
 /* writes a line; number goes before it with --ids or --count */
 
-static int
+static void
 us_dedup_print(us_dedup_t *d, us_str_t line, uint64_t number)
 {
-    if (d->out_len + line.len + 32 > US_DEDUP_OUT + US_LINES_BUFFER) {
-        if (us_dedup_flush(d) != 0) {
-            return US_CLI_USAGE;
-        }
-    }
-
     if (d->ids || d->count) {
-        d->out_len += sprintf((char *) d->out + d->out_len, "%llu\t",
-                              (unsigned long long) number);
+        printf("%" PRIu64 "\t", number);
     }
 
-    memcpy(d->out + d->out_len, line.data, line.len);
-    d->out_len += line.len;
-    d->out[d->out_len++] = '\n';
-
-    return d->out_len < US_DEDUP_OUT ? 0 : us_dedup_flush(d);
+    (void) fwrite_unlocked(line.data, 1, line.len, stdout);
+    (void) putchar_unlocked('\n');
 }
 
 
-static int
+static void
 us_dedup_print_url(us_dedup_t *d, const us_store_item_t *item, uint64_t number)
 {
     uint8_t   url[US_DEDUP_ROOM];
@@ -812,7 +692,7 @@ us_dedup_print_url(us_dedup_t *d, const us_store_item_t *item, uint64_t number)
     line.data = url;
     line.len = us_store_item_url(item, url);
 
-    return us_dedup_print(d, line, number);
+    us_dedup_print(d, line, number);
 }
 
 
@@ -829,22 +709,6 @@ us_dedup_print_url(us_dedup_t *d, const us_store_item_t *item, uint64_t number)
  * The letter of the scheme overwrites the byte before rest, which is the last
  * byte of "//" or of "www.".
  */
-
-
-/* both sets draw on one limit */
-
-static void
-us_dedup_share(us_dedup_t *d)
-{
-    size_t  limit, urls, sites;
-
-    limit = d->memory ? d->memory : SIZE_MAX;
-    urls = us_lineset_memory(d->set);
-    sites = us_lineset_memory(d->sites);
-
-    d->set->limit = limit > sites ? limit - sites : 0;
-    d->sites->limit = limit > urls ? limit - urls : 0;
-}
 
 
 /* spells the site as its first URL does, which may be this one; 0 or -1 */
@@ -900,7 +764,7 @@ us_dedup_add_urls(us_dedup_t *d, us_store_item_t *items, size_t n,
 {
     size_t    i, added;
     uint8_t  *key;
-    us_str_t  keys[US_DEDUP_GROUP];
+    us_str_t  keys[US_FILES_GROUP];
 
     for (i = 0; i < n; i++) {
         us_store_item_split(&items[i]);
@@ -910,11 +774,7 @@ us_dedup_add_urls(us_dedup_t *d, us_store_item_t *items, size_t n,
         keys[i] = (us_str_t) { items[i].rest.len + 1, key };
     }
 
-    us_dedup_share(d);
-
     added = us_lineset_add(d->set, keys, n, answers);
-
-    us_dedup_share(d);
 
     for (i = 0; i < added; i++) {
         if (answers[i] && us_dedup_spell(d->sites, &items[i]) == -1) {
@@ -934,41 +794,28 @@ us_dedup_take(void *data, us_str_t *lines, size_t n)
     us_dedup_t *d = data;
 
     size_t            i, m, done;
-    uint8_t          *p, answers[US_DEDUP_GROUP];
-    uint64_t          hashes[US_DEDUP_GROUP];
-    us_str_t          line, urls[US_DEDUP_GROUP];
-    us_canon_t        canon;
-    us_verdict_t      rc;
-    us_store_item_t   items[US_DEDUP_GROUP];
+    uint8_t           answers[US_FILES_GROUP];
+    uint64_t          hashes[US_FILES_GROUP];
+    us_verdict_t      verdict;
+    us_store_item_t  *items;
 
-    m = d->norm ? 0 : n;
-    p = d->text;
+    m = n;
+    items = d->urls.items;
 
-    for (i = 0; i < n && d->norm; i++) {
-        line = lines[i];
-        line.len -= (line.len && line.data[line.len - 1] == '\r');
+    if (d->norm) {
+        us_files_normalize(d->norm, d->ws, lines, n, &d->urls);
+        m = d->urls.n;
 
-        if (line.len == 0) {
-            continue;
+        for (i = 0; i < n; i++) {
+            verdict = d->urls.verdicts[i];
+            d->refused[verdict] += (verdict != US_URL_OK);
         }
 
-        rc = us_normalize(d->norm, d->ws, line, NULL, &canon);
-
-        if (rc != US_URL_OK) {
-            d->refused[rc]++;
-            continue;
+        for (i = 0; i < m; i++) {
+            lines[i] = items[i].url;
         }
-
-        /* copied: a result lives until the next */
-
-        urls[m].data = p;
-        urls[m].len = canon.url.href.len;
-        items[m].url = urls[m];
-        items[m++].merge = canon.merge;
-        p = mempcpy(p, canon.url.href.data, canon.url.href.len);
     }
 
-    lines = d->norm ? urls : lines;
     d->lines += n - m;
 
     if (d->filter) {
@@ -995,12 +842,11 @@ us_dedup_take(void *data, us_str_t *lines, size_t n)
 
     for (i = 0; i < done; i++) {
 
-        if (answers[i] && !d->count
-            && (d->sites ? us_dedup_print_url(d, &items[i], d->fresh)
-                         : us_dedup_print(d, lines[i], d->fresh))
-               != 0)
-        {
-            return US_CLI_USAGE;
+        if (answers[i] && !d->count && d->sites) {
+            us_dedup_print_url(d, &items[i], d->fresh);
+
+        } else if (answers[i] && !d->count) {
+            us_dedup_print(d, lines[i], d->fresh);
         }
 
         d->fresh += answers[i];
@@ -1009,7 +855,7 @@ us_dedup_take(void *data, us_str_t *lines, size_t n)
     d->lines += done;
 
     if (done == m) {
-        return US_CLI_DONE;
+        return us_cli_output();
     }
 
     if (errno != ENOSPC) {
@@ -1017,7 +863,7 @@ us_dedup_take(void *data, us_str_t *lines, size_t n)
                            (unsigned long long) d->lines);
     }
 
-    (void) us_dedup_flush(d);
+    (void) fflush(stdout);
 
     return us_cli_fail("%llu MB of memory are full after %llu lines, %llu of "
                        "them different; the rest was not read: give more with "
@@ -1030,8 +876,7 @@ us_dedup_take(void *data, us_str_t *lines, size_t n)
 
 /*
  * Returns 0, or an exit code after a message.  Takes the options in d, the rest
- * of which is zero; what it opened is freed by us_dedup_free() whether it
- * succeeded or not.
+ * of which is zero.
  */
 
 static int
@@ -1040,7 +885,7 @@ us_dedup_open(us_dedup_t *d)
     int      ready;
     uint8_t  key[16];
 
-    if (us_files_init(&d->files) == -1) {
+    if (us_files_init(&d->files) != US_CLI_DONE) {
         return US_CLI_USAGE;
     }
 
@@ -1049,14 +894,13 @@ us_dedup_open(us_dedup_t *d)
                            (d->plan.size >> 20) + 1);
     }
 
-    d->out = malloc(US_DEDUP_OUT + 2 * US_LINES_BUFFER);
-    ready = d->out != NULL;
+    (void) setvbuf(stdout, d->out, _IOFBF, sizeof(d->out));
+    ready = 1;
 
     if (d->profile != -1) {
-        d->text = us_lineset_map(US_DEDUP_TEXT);
         d->norm = us_norm_create(d->profile);
         d->ws = d->norm ? us_norm_ws_create(d->norm) : NULL;
-        ready &= d->text && d->ws;
+        ready = d->ws != NULL;
     }
 
     if (d->plan.size) {
@@ -1069,6 +913,11 @@ us_dedup_open(us_dedup_t *d)
         ready &= d->set && (d->sites || d->norm == NULL);
     }
 
+    if (ready && d->sites) {
+        d->set->beside = d->sites;
+        d->sites->beside = d->set;
+    }
+
     if (!ready) {
         return us_cli_fail("out of memory");
     }
@@ -1079,27 +928,6 @@ us_dedup_open(us_dedup_t *d)
     }
 
     return 0;
-}
-
-
-static void
-us_dedup_free(us_dedup_t *d)
-{
-    us_lineset_destroy(d->set);
-    us_lineset_destroy(d->sites);
-
-    if (d->mem) {
-        (void) munmap(d->mem, d->plan.size);
-    }
-
-    if (d->text) {
-        (void) munmap(d->text, US_DEDUP_TEXT);
-    }
-
-    us_norm_ws_destroy(d->ws);
-    us_norm_destroy(d->norm);
-    us_files_free(&d->files);
-    free(d->out);
 }
 
 
@@ -1184,11 +1012,11 @@ us_dedup_run(int argc, char **argv)
     unsigned          i;
     us_str_t          line;
     uint32_t          count;
-    us_dedup_t        d;
     us_store_item_t   item;
     us_filter_info_t  info;
 
-    memset(&d, 0, sizeof(us_dedup_t));
+    static us_dedup_t  d;
+
     d.profile = -1;
 
     if (us_cli_options(&us_cli_dedup, argc, argv, &d, 0, -1) != US_CLI_DONE) {
@@ -1208,19 +1036,21 @@ us_dedup_run(int argc, char **argv)
     }
 
     d.files.take = us_dedup_take;
-    d.files.flush = us_dedup_flush;
+    d.files.flush = us_cli_flush;
     d.files.share = us_dedup_progress;
     d.files.data = &d;
     d.files.fresh = &d.fresh;
     d.files.progress = !d.quiet;
+    d.files.urls = d.profile != -1;
 
-    if (us_dedup_open(&d) != 0) {
-        us_dedup_free(&d);
-        return US_CLI_USAGE;
+    rc = us_dedup_open(&d);
+
+    if (rc == US_CLI_DONE && d.follow) {
+        rc = us_follow_run(d.follow, &d.files);
+
+    } else if (rc == US_CLI_DONE) {
+        rc = us_files_run(&d.files, argc - optind, argv + optind);
     }
-
-    rc = d.follow ? us_follow_run(d.follow, &d.files)
-                  : us_files_run(&d.files, argc - optind, argv + optind);
 
     /* the lines with their counts, after all input was read */
 
@@ -1230,7 +1060,7 @@ us_dedup_run(int argc, char **argv)
            && us_lineset_walk(d.set, &pos, &line, &count))
     {
         if (d.sites == NULL) {
-            rc = us_dedup_print(&d, line, count);
+            us_dedup_print(&d, line, count);
             continue;
         }
 
@@ -1240,10 +1070,10 @@ us_dedup_run(int argc, char **argv)
         /* its site is known: this needs no memory */
 
         (void) us_dedup_spell(d.sites, &item);
-        rc = us_dedup_print_url(&d, &item, count);
+        us_dedup_print_url(&d, &item, count);
     }
 
-    rc = rc ? rc : us_dedup_flush(&d);
+    rc = rc ? rc : us_cli_flush(NULL);
 
     us_files_end(&d.files);
 
@@ -1275,8 +1105,6 @@ us_dedup_run(int argc, char **argv)
                     info.expected);
         }
     }
-
-    us_dedup_free(&d);
 
     return rc ? rc : code;
 }

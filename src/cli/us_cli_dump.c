@@ -520,9 +520,7 @@ us_dump_run(int argc, char **argv)
         code = US_CLI_REFUSED;
     }
 
-    us_cli_data_close(&d);
-
-    return code;
+    return us_cli_data_close(&d, code);
 }
 
 

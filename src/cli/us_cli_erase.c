@@ -3,8 +3,8 @@
  * urlstore erase: URLs, ids or a site of a directory, or of a service by POST
  * /erase.
  *
- *     lines --> a batch --> us_embed_erase()          (DIR)
- *                       --> POST /erase, with a key   (http://...)
+ *     lines --> us_embed_erase()                         (DIR)
+ *           --> a batch --> POST /erase, with a key      (http://...)
  *
  * The batches of a service have one key, so all are of one erasure.  That of a
  * router has parts, and a batch names those of the shards that it went to: the
@@ -50,20 +50,17 @@ typedef struct {
     const char      *lift;            /* a number or a name, or NULL */
     int              list;
 
-    const char      *store;
     us_client_t      client;          /* of a service: */
+    us_batch_t       batch;
     char             endpoint[US_CLIENT_ENDPOINT];
     us_erase_part_t  parts[US_ERASE_PARTS];
     size_t           nparts;
     size_t           shown;           /* lines of the last answer */
-    us_embed_t      *embed;           /* of a directory: */
-    us_norm_t       *norm;
-    us_norm_ws_t    *ws;
-
+    us_cli_data_t    data;            /* of a directory: */
     uint64_t         number;          /* 0: not begun */
-    int              code;            /* DONE, or REFUSED by some answer */
 
-    us_batch_t       batch;
+    us_files_t       files;
+    int              code;            /* DONE, or REFUSED by some answer */
 } us_erasing_t;
 
 
@@ -315,65 +312,55 @@ us_erase_once(us_erasing_t *e, const char *method)
 /* --- a directory ---------------------------------------------------------- */
 
 static int
-us_erase_failed(us_erasing_t *e)
-{
-    return us_cli_failed(e->store, us_embed_error(e->embed));
-}
-
-
-static int
 us_erase_begin(us_erasing_t *e, us_erasure_kind_t kind)
 {
     return e->number
-           || us_embed_erase_begin(e->embed, kind,
+           || us_embed_erase_begin(e->data.embed, kind,
                                    us_str_of(e->reason ? e->reason : ""),
                                    &e->number) == 0
-           ? US_CLI_DONE : us_erase_failed(e);
+           ? US_CLI_DONE : us_cli_data_failed(&e->data);
 }
 
 
 /* erases the URL or the id of each line, and prints what it was answered */
 
 static int
-us_erase_own(void *data, us_str_t text)
+us_erase_own(us_erasing_t *e, const us_str_t *lines, size_t n)
 {
-    us_erasing_t *e = data;
-
-    size_t              i, len;
+    size_t              i, k, len;
     uint8_t             url[US_URL_MAX + 8];
     uint64_t            id;
-    us_str_t            line;
     us_canon_t          canon;
     us_store_t         *s;
     us_verdict_t        verdict;
     us_store_item_t     item;
     us_store_status_t   status;
 
-    s = us_embed_store(e->embed);
+    s = e->data.store;
 
-    while (text.len) {
-        line = us_cli_line(&text);
-        i = 0;
+    for (i = 0; i < n; i++) {
+        k = 0;
         status = US_OK;
 
         memset(&item, 0, sizeof(us_store_item_t));
         item.url.data = url;
 
-        if (line.len <= US_ERASE_DIGITS
-            && us_read_u64(line, &i, UINT64_MAX, &id) == 0
-            && i == line.len)
+        if (lines[i].len <= US_ERASE_DIGITS
+            && us_read_u64(lines[i], &k, UINT64_MAX, &id) == 0
+            && k == lines[i].len)
         {
             id -= us_store_first_id(s);
             status = us_store_text(s, id, url, &len);
 
             if (status == US_OK) {
                 item.url.len = len;
-                item.merge = us_norm_merge(e->norm, e->ws, item.url);
+                item.merge = us_norm_merge(e->data.norm, e->data.ws, item.url);
             }
 
         } else {
             id = US_STORE_NO_ID;
-            verdict = us_normalize(e->norm, e->ws, line, NULL, &canon);
+            verdict = us_normalize(e->data.norm, e->data.ws, lines[i], NULL,
+                                   &canon);
 
             if (verdict != US_URL_OK) {
                 printf("-\tinvalid\t%s\n", us_verdict_name(verdict));
@@ -392,8 +379,8 @@ us_erase_own(void *data, us_str_t text)
                 return US_CLI_USAGE;
             }
 
-            if (us_embed_erase(e->embed, e->number, &item, 1) == -1) {
-                return us_erase_failed(e);
+            if (us_embed_erase(e->data.embed, e->number, &item, 1) == -1) {
+                return us_cli_data_failed(&e->data);
             }
 
             status = item.status;
@@ -409,14 +396,33 @@ us_erase_own(void *data, us_str_t text)
 
         printf("\t%s\t%.*s\n", status == US_ERASED ? "erased"
                : (char *) us_answer_words[us_answer_of(status)].data,
-               (int) line.len, line.data);
+               (int) lines[i].len, lines[i].data);
 
         if (status != US_ERASED) {
             e->code = US_CLI_REFUSED;
         }
     }
 
-    return US_CLI_DONE;
+    return us_cli_output();
+}
+
+
+static int
+us_erase_lines(void *data, us_str_t *lines, size_t n)
+{
+    us_erasing_t *e = data;
+
+    return e->batch.send ? us_batch_take(&e->batch, lines, n)
+                         : us_erase_own(e, lines, n);
+}
+
+
+static int
+us_erase_flush(void *data)
+{
+    us_erasing_t *e = data;
+
+    return us_batch_flush(&e->batch);
 }
 
 
@@ -426,10 +432,10 @@ us_erase_show(us_erasing_t *e, uint64_t number)
     uint8_t            line[US_LIST_ERASURE];
     us_erasure_info_t  info;
 
-    if (us_store_erasure(us_embed_store(e->embed), number, &info)) {
+    if (us_store_erasure(e->data.store, number, &info)) {
         (void) fwrite(line, us_list_erasure(line, US_FORMAT_TEXT, &info,
-                                      us_embed_left(e->embed, &info),
-                                      us_string(""))
+                                            us_embed_left(e->data.embed, &info),
+                                            us_string(""))
                             - line, 1, stdout);
     }
 }
@@ -440,45 +446,40 @@ us_erase_show(us_erasing_t *e, uint64_t number)
 static int
 us_erase_audit(us_erasing_t *e, uint64_t number)
 {
-    int                dirfd, rc;
+    int                rc;
     us_audit_t         audit;
     us_erasure_info_t  info;
 
-    if (!us_store_erasure(us_embed_store(e->embed), number, &info)) {
+    if (!us_store_erasure(e->data.store, number, &info)) {
         return 0;
     }
 
-    dirfd = open(e->store, O_RDONLY|O_DIRECTORY|O_CLOEXEC);
-    rc = dirfd == -1 ? -1 : us_audit_open(&audit, dirfd);
+    if (us_audit_open(&audit, e->data.dirfd) == -1) {
+        return -1;
+    }
+
+    do {
+        rc = us_audit_read(&audit, number);
+    } while (rc == 1);
 
     if (rc == 0) {
-        do {
-            rc = us_audit_read(&audit, number);
-        } while (rc == 1);
-
-        if (rc == 0) {
-            rc = us_audit_add(&audit, &info, us_embed_left(e->embed, &info));
-        }
-
-        us_audit_close(&audit);
+        rc = us_audit_add(&audit, &info, us_embed_left(e->data.embed, &info));
     }
 
-    if (dirfd != -1) {
-        (void) close(dirfd);
-    }
+    us_audit_close(&audit);
 
     return rc;
 }
 
 
 static int
-us_erase_service(us_erasing_t *e, int n, char **args)
+us_erase_service(us_erasing_t *e, const char *url, int n, char **args)
 {
     int      code;
     char    *p;
     size_t   i;
 
-    if (us_client_init(&e->client, e->store) == -1
+    if (us_client_init(&e->client, url) == -1
         || us_client_key(&e->client) == -1)
     {
         return us_cli_fail("%s", e->client.error);
@@ -515,7 +516,8 @@ us_erase_service(us_erasing_t *e, int n, char **args)
     }
 
     e->batch.send = us_erase_post;
-    code = us_batch_files(&e->batch, n, args);
+    e->batch.data = e;
+    code = us_files_all(&e->files, n, args);
 
     for (i = 0; i < e->nparts; i++) {
         (void) fputs(i ? "_" : "# erasure=", stdout);
@@ -533,84 +535,71 @@ us_erase_service(us_erasing_t *e, int n, char **args)
 }
 
 
+/* a site: HOST[:PORT], in any spelling */
+
 static int
-us_erase_directory(us_erasing_t *e, int n, char **args)
+us_erase_own_site(us_erasing_t *e)
+{
+    uint8_t     buf[US_LOOKUP_BUF];
+    us_canon_t  canon;
+
+    if (us_lookup_site(e->data.norm, e->data.ws, us_str_of(e->site), buf,
+                       &canon)
+        != 0)
+    {
+        return us_cli_fail("invalid --site \"%.40s\"; HOST[:PORT] is "
+                           "expected", e->site);
+    }
+
+    if (us_erase_begin(e, US_ERASURE_SITE) != US_CLI_DONE) {
+        return US_CLI_USAGE;
+    }
+
+    return us_embed_erase_site(e->data.embed, e->number, us_canon_site(&canon))
+           == -1 ? us_cli_data_failed(&e->data) : US_CLI_DONE;
+}
+
+
+static int
+us_erase_directory(us_erasing_t *e, const char *dir, int n, char **args)
 {
     int              code, rc;
-    char             error[US_EMBED_ERROR];
-    uint8_t          buf[US_LOOKUP_BUF];
     uint64_t         number;
-    us_canon_t       canon;
-    us_store_conf_t  conf;
     us_embed_conf_t  own = { .erases = 1 };
 
     /* as its owner, but none is made */
 
+    code = us_cli_data_own(&e->data, dir, &own);
+    code = code ? code : us_cli_data_rules(&e->data);
     number = 0;
-    e->embed = us_cli_data_own(e->store, &own, &code);
-
-    if (e->embed) {
-        us_store_conf(us_embed_store(e->embed), &conf);
-        e->norm = us_norm_of(conf.norm);
-        e->ws = e->norm ? us_norm_ws_create(e->norm) : NULL;
-
-        if (e->ws == NULL) {
-            code = us_cli_failed(e->store, "this version does not have its "
-                                 "normalization");
-        }
-    }
 
     if (code == US_CLI_DONE && e->lift) {
 
         /* a name is one of a router: there is none of such a number */
 
         number = strchr(e->lift, '.') ? 0 : strtoull(e->lift, NULL, 10);
-        rc = us_embed_erase_lift(e->embed, number);
-        code = rc == -1 ? us_erase_failed(e) : US_CLI_DONE;
+        rc = us_embed_erase_lift(e->data.embed, number);
+        code = rc == -1 ? us_cli_data_failed(&e->data) : US_CLI_DONE;
 
         if (rc == 0) {
-            (void) us_cli_fail("%s has no erasure %s", e->store, e->lift);
+            (void) us_cli_fail("%s has no erasure %s", dir, e->lift);
             code = US_CLI_REFUSED;
         }
 
     } else if (code == US_CLI_DONE && e->list) {
-        for (number = 1;
-             number <= us_store_erasures(us_embed_store(e->embed));
-             number++)
-        {
-            us_erase_show(e, number);
+        while (number < us_store_erasures(e->data.store)) {
+            us_erase_show(e, ++number);
         }
 
         number = 0;
 
     } else if (code == US_CLI_DONE) {
-        if (e->site == NULL) {
-            e->batch.send = us_erase_own;
-            code = us_batch_files(&e->batch, n, args);
-
-        } else if (us_lookup_site(e->norm, e->ws, us_str_of(e->site), buf,
-                                  &canon)
-                   != 0)
-        {
-            code = us_cli_fail("invalid --site \"%.40s\"; HOST[:PORT] is "
-                               "expected", e->site);
-
-        } else {
-            code = us_erase_begin(e, US_ERASURE_SITE);
-
-            if (code == US_CLI_DONE
-                && us_embed_erase_site(e->embed, e->number,
-                                       us_canon_site(&canon))
-                   == -1)
-            {
-                code = us_erase_failed(e);
-            }
-        }
-
+        code = e->site ? us_erase_own_site(e)
+                       : us_files_all(&e->files, n, args);
         number = e->number;
 
-        if (number && us_embed_erase_end(e->embed, number) == -1) {
-            code = us_erase_failed(e);
+        if (number && us_embed_erase_end(e->data.embed, number) == -1) {
+            code = us_cli_data_failed(&e->data);
         }
 
         if (number && e->site) {
@@ -622,25 +611,18 @@ us_erase_directory(us_erasing_t *e, int n, char **args)
     }
 
     if (number && us_erase_audit(e, number) == -1) {
-        code = us_cli_failed(e->store, "\"" US_DIR_AUDIT "\" could not be "
-                             "written");
+        code = us_cli_failed(dir, "\"" US_DIR_AUDIT "\" could not be written");
     }
 
-    if (e->embed && us_embed_close(e->embed, error) == -1) {
-        code = us_cli_failed(e->store, error);
-    }
-
-    us_norm_ws_destroy(e->ws);
-    us_norm_destroy(e->norm);
-
-    return code;
+    return us_cli_data_close(&e->data, code);
 }
 
 
 static int
 us_erase_command(int argc, char **argv)
 {
-    int  code;
+    int          code;
+    const char  *store;
 
     static us_erasing_t  e;
 
@@ -648,19 +630,26 @@ us_erase_command(int argc, char **argv)
         return US_CLI_USAGE;
     }
 
-    e.store = argv[optind++];
-    e.batch.data = &e;
+    store = argv[optind++];
+    argc -= optind;
+    argv += optind;
 
     if ((e.site != NULL) + (e.lift != NULL) + e.list > 1
         || (e.reason && (e.lift || e.list))
-        || (optind < argc && (e.site || e.lift || e.list)))
+        || (argc && (e.site || e.lift || e.list)))
     {
         return us_cli_usage(&us_cli_erase);
     }
 
-    code = us_client_is(e.store)
-           ? us_erase_service(&e, argc - optind, argv + optind)
-           : us_erase_directory(&e, argc - optind, argv + optind);
+    e.files.take = us_erase_lines;
+    e.files.flush = us_erase_flush;
+    e.files.data = &e;
+    e.files.progress = !isatty(1);
+    e.files.cut = 1;
+    e.files.urls = 1;
+
+    code = us_client_is(store) ? us_erase_service(&e, store, argc, argv)
+                               : us_erase_directory(&e, store, argc, argv);
 
     us_client_free(&e.client);
 

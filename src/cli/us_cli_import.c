@@ -38,7 +38,7 @@
 /*
  * A data directory filled with the URLs of lines, by groups.
  *
- *     line --> us_normalize() --> a group --> us_embed_add() --> directory
+ *     a group --> us_files_normalize() --> us_embed_add() --> directory
  *
  * After an error, which is printed, nothing more can be added.
  */
@@ -52,25 +52,9 @@
 
 
 typedef struct {
-    const char       *dir;
     const char       *full;           /* what to do when memory is full */
-
-    us_norm_t        *norm;
-    us_norm_ws_t     *ws;
-    us_embed_t       *embed;          /* NULL: not open */
-
-    unsigned          n;              /* items waiting */
-    us_store_item_t   items[US_STORE_GROUP];
-    uint8_t           text[US_STORE_GROUP][US_URL_MAX];
-    uint64_t          times[US_STORE_GROUP];
-
-    /*
-     * When the URLs of the next lines were claimed, in seconds since 1970; 0:
-     * never; US_FILL_NOW: new ones now.  A store without claims ignores it.
-     */
-    uint64_t          time;
-
-
+    us_cli_data_t     data;
+    us_files_urls_t   urls;
     us_files_t        files;
     uint64_t          added;
     uint64_t          seen;
@@ -79,168 +63,117 @@ typedef struct {
 
 
 /*
- * Opens the zeroed f for a directory, which is made if it does not exist; dir
- * and full stay the caller's.  conf->norm is set.  US_CLI_DONE, or an exit
- * code.  us_fill_close() is called after both.
+ * Fills the directory with all lines of the files; it is made if it does not
+ * exist.  f is zero but for `full` and files.take, whose data is *data.  An
+ * exit code; us_cli_data_close() is called after it.
  */
 
 static int
-us_fill_open(us_fill_t *f, const char *dir, us_profile_t profile,
-    us_www_t www, us_embed_conf_t *conf)
+us_fill(us_fill_t *f, const char *dir, us_profile_t profile, us_www_t www,
+    us_embed_conf_t *conf, int n, char **names, void *data)
 {
-    char  error[US_EMBED_ERROR];
+    int         code;
+    us_norm_t  *norm;
 
-    f->dir = dir;
-    f->time = US_FILL_NOW;
-    f->norm = us_norm_create(profile);
+    norm = us_norm_create(profile);
 
-    if (f->norm) {
-        us_norm_set_www(f->norm, www);
+    if (norm == NULL) {
+        return us_cli_failed(dir, "out of memory");
     }
 
-    if (f->norm == NULL || (f->ws = us_norm_ws_create(f->norm)) == NULL) {
-        return us_cli_failed(f->dir, "out of memory");
-    }
+    us_norm_set_www(norm, www);
+    conf->norm = us_norm_signature(norm);
 
-    conf->norm = us_norm_signature(f->norm);
-    f->embed = us_embed_open(dir, conf, error);
+    code = us_cli_data_own(&f->data, dir, conf);
+    code = code ? code : us_cli_data_rules(&f->data);
+    us_norm_destroy(norm);
 
-    return f->embed ? US_CLI_DONE : us_cli_failed(f->dir, error);
+    f->files.data = data;
+    f->files.fresh = &f->added;
+    f->files.progress = 1;
+    f->files.cut = 1;
+    f->files.urls = 1;
+
+    return code ? code : us_files_all(&f->files, n, names);
 }
 
 
-/* adds the group that waits, and learns a model if one is due */
+/*
+ * Adds a group of lines, and learns a model if one is due.  times: when each
+ * was claimed, in seconds since 1970; 0: never; US_FILL_NOW: new ones now.  A
+ * store without claims ignores them, and then they may be NULL.  US_CLI_DONE,
+ * or an exit code; a line that is no URL is counted.
+ */
 
 static int
-us_fill_flush(us_fill_t *f)
-{
-    int               rc, dated;
-    unsigned          i, k, n, full;
-    us_store_claim_t  claims[US_STORE_GROUP];
-
-    n = f->n;
-    f->n = 0;
-    full = 0;
-    rc = us_embed_add(f->embed, f->items, n);
-    dated = us_store_revisit(us_embed_store(f->embed)) != 0;
-
-    /* claims: those that follow each other with one time together */
-
-    for (i = 0, k = 0; dated && rc == 0 && i < n; i++) {
-
-        if (f->times[i] != US_FILL_NOW && f->items[i].id != US_STORE_NO_ID) {
-            claims[k++].id = f->items[i].id;
-        }
-
-        if (k && (i + 1 == n || f->times[i + 1] != f->times[i])) {
-            rc = us_embed_claim(f->embed, claims, k, f->times[i]);
-            k = 0;
-        }
-    }
-
-    if (rc == -1) {
-        return us_cli_failed(f->dir, us_embed_error(f->embed));
-    }
-
-    for (i = 0; i < n; i++) {
-        f->added += (f->items[i].status == US_NEW);
-        f->seen += (f->items[i].status == US_SEEN);
-        f->refused += (f->items[i].status == US_MOVED);
-        full |= (f->items[i].status == US_FULL);
-    }
-
-    if (full) {
-        return us_cli_failed(f->dir, f->full);
-    }
-
-    return us_embed_learn(f->embed) == 0
-           ? US_CLI_DONE : us_cli_failed(f->dir, us_embed_error(f->embed));
-}
-
-
-/* US_CLI_DONE, or an exit code; a line that is no URL is counted */
-
-static int
-us_fill_line(us_fill_t *f, us_str_t line)
+us_fill_add(us_fill_t *f, const us_str_t *lines, size_t n,
+    const uint64_t *times)
 {
     char              text[4 * US_FILL_SHOWN + 1];
-    us_canon_t        canon;
+    size_t            i, k, full;
+    uint64_t          at[US_FILES_GROUP];
+    us_str_t          line;
     us_verdict_t      verdict;
-    us_store_item_t  *item;
+    us_store_item_t  *items;
+    us_store_claim_t  claims[US_FILES_GROUP];
 
-    verdict = us_normalize(f->norm, f->ws, line, NULL, &canon);
+    items = f->urls.items;
 
-    if (verdict != US_URL_OK) {
+    us_files_normalize(f->data.norm, f->data.ws, lines, n, &f->urls);
+
+    for (i = 0, k = 0; i < n; i++) {
+        verdict = f->urls.verdicts[i];
+
+        if (verdict == US_URL_OK) {
+            at[k++] = times ? times[i] : US_FILL_NOW;
 
         /* the first ones are printed: their reasons tell most */
 
-        if (f->refused++ < US_FILL_PRINTED) {
+        } else if (f->refused++ < US_FILL_PRINTED) {
+            line = lines[i];
             line.len = line.len > US_FILL_SHOWN ? US_FILL_SHOWN : line.len;
             *us_put_escaped((uint8_t *) text, line) = '\0';
             fprintf(stderr, "urlstore: refused (%s): %s\n",
                     us_verdict_name(verdict), text);
         }
-
-        return US_CLI_DONE;
     }
 
-    item = &f->items[f->n];
-    memset(item, 0, sizeof(us_store_item_t));
-    memcpy(f->text[f->n], canon.url.href.data, canon.url.href.len);
-    item->url = (us_str_t) { canon.url.href.len, f->text[f->n] };
-    item->merge = canon.merge;
-    f->times[f->n] = f->time;
+    n = k;
 
-    return ++f->n == US_STORE_GROUP ? us_fill_flush(f) : US_CLI_DONE;
-}
-
-
-/* all lines of the files, given to `take`; US_CLI_DONE, or an exit code */
-
-static int
-us_fill_files(us_fill_t *f, int (*take)(void *, us_str_t *, size_t),
-    void *data, int n, char **names)
-{
-    int  code, rc;
-
-    f->files.take = take;
-    f->files.data = data;
-    f->files.fresh = &f->added;
-    f->files.progress = 1;
-    f->files.cut = 1;
-
-    code = us_files_init(&f->files) == 0 ? us_files_run(&f->files, n, names)
-                                         : US_CLI_USAGE;
-    us_files_end(&f->files);
-    us_files_free(&f->files);
-
-    if (code == US_CLI_DONE || code == US_CLI_INTERRUPTED) {
-        rc = us_fill_flush(f);
-        code = rc ? rc : code;
+    if (us_embed_add(f->data.embed, items, n) == -1) {
+        return us_cli_data_failed(&f->data);
     }
 
-    return code;
-}
+    /* claims: those that follow each other with one time together */
 
+    for (i = 0, k = 0; us_store_revisit(f->data.store) && i < n; i++) {
 
-/* all that was added is on the disk afterwards: US_CLI_DONE, or an exit code */
+        if (at[i] != US_FILL_NOW && items[i].id != US_STORE_NO_ID) {
+            claims[k++].id = items[i].id;
+        }
 
-static int
-us_fill_close(us_fill_t *f)
-{
-    int   code;
-    char  error[US_EMBED_ERROR];
+        if (k && (i + 1 == n || at[i + 1] != at[i])) {
+            if (us_embed_claim(f->data.embed, claims, k, at[i]) == -1) {
+                return us_cli_data_failed(&f->data);
+            }
 
-    code = US_CLI_DONE;
-
-    if (f->embed && us_embed_close(f->embed, error) == -1) {
-        code = us_cli_failed(f->dir, error);
+            k = 0;
+        }
     }
 
-    us_norm_ws_destroy(f->ws);
-    us_norm_destroy(f->norm);
+    for (i = 0, full = 0; i < n; i++) {
+        f->added += (items[i].status == US_NEW);
+        f->seen += (items[i].status == US_SEEN);
+        f->refused += (items[i].status == US_MOVED);
+        full += (items[i].status == US_FULL);
+    }
 
-    return code;
+    if (full) {
+        return us_cli_failed(f->data.path, f->full);
+    }
+
+    return us_embed_learn(f->data.embed) == 0
+           ? US_CLI_DONE : us_cli_data_failed(&f->data);
 }
 
 
@@ -302,15 +235,13 @@ us_import_lines(void *data, us_str_t *lines, size_t n)
     us_import_t *im = data;
 
     int       rc;
-    size_t    i;
+    size_t    i, k;
     us_str_t  line, id, rest, url;
-    uint64_t  at;
+    uint64_t  at, times[US_FILES_GROUP];
 
-    rc = US_CLI_DONE;
-
-    for (i = 0; i < n && rc == US_CLI_DONE; i++) {
+    for (i = 0, k = 0; i < n; i++) {
         line = lines[i];
-        im->fill.time = US_FILL_NOW;
+        times[k] = US_FILL_NOW;
 
         rest = line;
 
@@ -325,33 +256,29 @@ us_import_lines(void *data, us_str_t *lines, size_t n)
                 && ((rest.len == 1 && *rest.data == '-')
                     || us_time_point(rest, &at) == 0))
             {
-                im->fill.time = at;
+                times[k] = at;
                 line = url;
             }
         }
 
         /* "-": a deleted one */
 
-        if (line.len == 0 || (line.len == 1 && *line.data == '-')) {
-            continue;
-        }
-
-        im->lines++;
-        rc = us_fill_line(&im->fill, line);
-
-        if (rc == US_CLI_DONE && us_import_stop) {
-            rc = US_CLI_INTERRUPTED;
+        if (line.len && !(line.len == 1 && *line.data == '-')) {
+            lines[k++] = line;
         }
     }
 
-    return rc;
+    im->lines += k;
+    rc = us_fill_add(&im->fill, lines, k, times);
+
+    return rc ? rc : us_import_stop ? US_CLI_INTERRUPTED : US_CLI_DONE;
 }
 
 
 static int
 us_import_command(int argc, char **argv)
 {
-    int               code, rc;
+    int               code;
     struct sigaction  sa;
 
     static us_import_t  im;
@@ -375,27 +302,23 @@ us_import_command(int argc, char **argv)
     (void) sigaction(SIGTERM, &sa, NULL);
 
     im.fill.full = "no memory for more URLs";
-    code = us_fill_open(&im.fill, argv[optind], (us_profile_t) im.profile,
-                        (us_www_t) im.www, &im.conf);
+    im.fill.files.take = us_import_lines;
 
-    if (code == US_CLI_DONE) {
-        code = us_fill_files(&im.fill, us_import_lines, &im,
-                             argc - optind - 1, argv + optind + 1);
+    code = us_fill(&im.fill, argv[optind], (us_profile_t) im.profile,
+                   (us_www_t) im.www, &im.conf, argc - optind - 1,
+                   argv + optind + 1, &im);
 
+    if (im.fill.data.ws) {
         fprintf(stderr, "urlstore: %s%" PRIu64 " lines: %" PRIu64 " new, %"
                 PRIu64 " seen, %" PRIu64 " refused\n",
                 code == US_CLI_INTERRUPTED
                 ? "interrupted; the same command continues; " : "", im.lines,
                 im.fill.added, im.fill.seen, im.fill.refused);
-
-        rc = us_files_code(&im.fill.files);
-        code = code ? code : rc ? rc
-               : im.fill.refused ? US_CLI_REFUSED : US_CLI_DONE;
     }
 
-    rc = us_fill_close(&im.fill);
+    code = code ? code : im.fill.refused ? US_CLI_REFUSED : US_CLI_DONE;
 
-    return rc ? rc : code;
+    return us_cli_data_close(&im.fill.data, code);
 }
 
 
@@ -494,16 +417,7 @@ static const us_cli_option_t  us_sizing_list[] = {
 static int
 us_sizing_lines(void *data, us_str_t *lines, size_t n)
 {
-    int     rc;
-    size_t  i;
-
-    rc = US_CLI_DONE;
-
-    for (i = 0; i < n && rc == US_CLI_DONE; i++) {
-        rc = us_fill_line(data, lines[i]);
-    }
-
-    return rc;
+    return us_fill_add(data, lines, n, NULL);
 }
 
 
@@ -515,56 +429,35 @@ us_sizing_lines(void *data, us_str_t *lines, size_t n)
 static int
 us_sizing_fill(us_sizing_t *z, const char *dir)
 {
-    int              rc, fd, closed;
+    int              code;
     us_fill_t       *f;
     us_manifest_t    m;
     us_disk_error_t  e;
-    us_embed_conf_t  conf;
+    us_embed_conf_t  conf = { .sites = z->sites, .size = US_SIZING_MEMORY };
 
     f = &z->fill;
-    memset(&conf, 0, sizeof(us_embed_conf_t));
-    conf.sites = z->sites;
-    conf.size = US_SIZING_MEMORY;
-
+    f->files.take = us_sizing_lines;
     f->full = "the sample is too large: a part of it is enough, as "
               "head -n 10000000 gives it";
 
-    rc = us_fill_open(f, dir, (us_profile_t) z->profile, US_WWW_FIRST, &conf);
+    code = us_fill(f, dir, (us_profile_t) z->profile, US_WWW_FIRST, &conf, 1,
+                   (char **) &z->sample, f);
 
-    if (rc == US_CLI_DONE) {
-        rc = us_fill_files(f, us_sizing_lines, f, 1, (char **) &z->sample);
-    }
+    if (code == US_CLI_DONE) {
+        us_store_info(f->data.store, &z->info);
 
-    if (rc == US_CLI_DONE) {
-        us_store_info(us_embed_store(f->embed), &z->info);
+        if (us_embed_sync(f->data.embed) == -1) {
+            code = us_cli_data_failed(&f->data);
 
-        if (us_embed_sync(f->embed) == -1) {
-            rc = us_cli_failed(dir, us_embed_error(f->embed));
+        } else if (us_data_snapshot(f->data.store, f->data.dirfd, NULL, NULL,
+                                    NULL, &m, &e)
+                   != 0)
+        {
+            code = us_cli_failed(dir, e.text);
         }
     }
 
-    if (rc == US_CLI_DONE) {
-        fd = open(dir, O_RDONLY|O_DIRECTORY|O_CLOEXEC);
-
-        if (fd == -1) {
-            rc = us_cli_failed(dir, strerror(errno));
-
-        } else {
-
-            if (us_data_snapshot(us_embed_store(f->embed), fd, NULL, NULL,
-                                 NULL, &m, &e)
-                != 0)
-            {
-                rc = us_cli_failed(dir, e.text);
-            }
-
-            (void) close(fd);
-        }
-    }
-
-    closed = us_fill_close(f);
-
-    return f->files.failed ? US_CLI_USAGE : rc ? rc : closed;
+    return us_cli_data_close(&f->data, code);
 }
 
 
@@ -639,7 +532,7 @@ us_sizing_command(int argc, char **argv)
                          m->uuid);
         disk = (double) file.size;
 
-        us_cli_data_close(&data);
+        code = us_cli_data_close(&data, code);
     }
 
     d = opendir(dir);
@@ -686,7 +579,7 @@ us_sizing_command(int argc, char **argv)
     printf("restart    %.1f s on this machine\n",
            load / z.info.urls * z.urls);
 
-    return us_files_code(&z.fill.files);
+    return US_CLI_DONE;
 }
 
 
@@ -704,7 +597,6 @@ const us_cli_command_t  us_cli_sizing = {
     .options = us_sizing_list,
     .exits =
         " 0   all was done\n"
-        " 1   the sample has less than 10,000 different URLs, or too long "
-        "lines\n"
+        " 1   the sample has less than 10,000 different URLs\n"
         " 2   wrong usage, or something could not be read or written"
 };

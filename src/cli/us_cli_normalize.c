@@ -3,9 +3,9 @@
  * urlstore normalize [--profile P] [--base B] [--json] [FILE...]
  *
  * A line in, a line out: the canonical URL, or "!" and the reason.  With
- * --json a line is {"url": .., "base": ..} and the answer {"url": ..} or
- * {"error": ..}; bytes that JSON cannot carry come as U+FFFD, as browsers
- * would have them.
+ * --json a line is {"url": .., "base": ..}, as a service takes it, and the
+ * answer {"url": ..} or {"error": ..}; bytes that JSON cannot carry come as
+ * U+FFFD, as browsers would have them.
  *
  * whatwg answers every scheme, because this is how its conformance is tested;
  * the others what the store would take.
@@ -16,21 +16,13 @@
 
 #include "us_cli.h"
 #include "us_files.h"
-#include "input/us_json.h"
+#include "input/us_input.h"
 #include "url/us_normalize.h"
 #include "url/us_two_hash.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
-
-
-/* a string of a line's object; its memory is kept from line to line */
-
-typedef struct {
-    us_json_buf_t   text;
-    unsigned        given:1;
-} us_cli_member_t;
 
 
 typedef struct {
@@ -43,11 +35,6 @@ typedef struct {
     int               json;
     int               refused;
     us_files_t        files;
-
-    us_json_t         reader;
-    us_cli_member_t   url;
-    us_cli_member_t   base_url;
-    us_cli_member_t  *member;         /* whose value comes next, or NULL */
 } us_cli_normalize_t;
 
 
@@ -64,60 +51,6 @@ static const us_cli_option_t  us_normalize_list[] = {
 };
 
 
-/* members but "url" and "base", both strings, are skipped; -1: it is wrong */
-
-static int
-us_normalize_event(us_cli_normalize_t *ctx, us_json_event_t event)
-{
-    us_str_t          text;
-    unsigned          depth;
-    us_cli_member_t  *m;
-
-    text = ctx->reader.text;
-    depth = ctx->reader.depth - (event == US_JSON_OBJECT
-                                 || event == US_JSON_ARRAY);
-
-    if (depth == 0) {
-        return event == US_JSON_OBJECT || event == US_JSON_OBJECT_END
-               || event == US_JSON_END ? 0 : -1;
-    }
-
-    if (depth > 1 || event == US_JSON_OBJECT_END
-        || event == US_JSON_ARRAY_END)
-    {
-        return 0;
-    }
-
-    if (event == US_JSON_KEY) {
-        ctx->member = NULL;
-
-        if (text.len == 3 && memcmp(text.data, "url", 3) == 0) {
-            ctx->member = &ctx->url;
-
-        } else if (text.len == 4 && memcmp(text.data, "base", 4) == 0) {
-            ctx->member = &ctx->base_url;
-        }
-
-        return 0;
-    }
-
-    m = ctx->member;
-
-    if (m == NULL || event == US_JSON_NULL) {
-        return 0;
-    }
-
-    if (event != US_JSON_STRING || m->given) {
-        return -1;
-    }
-
-    m->given = 1;
-    m->text.len = 0;
-
-    return us_json_buf_add(&m->text, text.data, text.len);
-}
-
-
 static int
 us_normalize_lines(void *data, us_str_t *lines, size_t n)
 {
@@ -125,66 +58,51 @@ us_normalize_lines(void *data, us_str_t *lines, size_t n)
 
     size_t            i;
     uint8_t          *end, quoted[us_json_quoted_max(US_URL_MAX)];
-    us_str_t          in;
     us_base_t        *base, *own;
     us_canon_t        canon;
+    us_input_t        in;
+    const char       *error;
     us_verdict_t      rc;
-    us_json_event_t   event;
+    us_input_item_t   item;
 
     for (i = 0; i < n; i++) {
-        in = lines[i];
-        in.len -= (in.len && in.data[in.len - 1] == '\r');
+        item = (us_input_item_t) { .text = lines[i] };
+        base = ctx->base;
+        own = NULL;
+        rc = ctx->base_error;
+        error = NULL;
 
         if (ctx->json) {
-            ctx->url.given = 0;
-            ctx->base_url.given = 0;
-            ctx->member = NULL;
+            us_input_init(&in, US_INPUT_NDJSON, SIZE_MAX);
+            in.json.lone = 1;
+            us_input_piece(&in, lines[i].data, lines[i].len);
+            us_input_end(&in);
 
-            us_json_text(&ctx->reader, in);
-
-            do {
-                event = us_json_next(&ctx->reader);
-
-                if (event != US_JSON_ERROR
-                    && us_normalize_event(ctx, event) != 0)
-                {
-                    event = US_JSON_ERROR;
-                }
-
-            } while (event != US_JSON_END && event != US_JSON_ERROR);
-
-            if (event == US_JSON_ERROR || !ctx->url.given) {
-                ctx->refused = 1;
-                printf("{\"error\": \"json\"}\n");
-                continue;
+            if (us_input_next(&in, &item) != US_INPUT_ITEM
+                || item.kind != US_INPUT_URL)
+            {
+                error = "json";
             }
         }
 
-        base = ctx->base;
-        rc = ctx->base_error;
-        own = NULL;
-
-        if (ctx->json) {
-            in = (us_str_t) { ctx->url.text.len, ctx->url.text.data };
-        }
-
-        if (ctx->json && ctx->base_url.given) {
-            own = us_base_create(ctx->norm, ctx->ws,
-                                 (us_str_t) { ctx->base_url.text.len,
-                                              ctx->base_url.text.data }, &rc);
+        if (error == NULL && item.base.data) {
+            own = us_base_create(ctx->norm, ctx->ws, item.base, &rc);
             base = own;
         }
 
-        if (rc == US_URL_OK) {
-            rc = us_normalize(ctx->norm, ctx->ws, in, base, &canon);
+        if (error == NULL && rc == US_URL_OK) {
+            rc = us_normalize(ctx->norm, ctx->ws, item.text, base, &canon);
         }
 
         us_base_destroy(own);
 
-        if (rc != US_URL_OK) {
+        if (error == NULL && rc != US_URL_OK) {
+            error = us_verdict_name(rc);
+        }
+
+        if (error) {
             ctx->refused = 1;
-            printf(ctx->json ? "{\"error\": \"%s\"}\n" : "!%s\n",
-                   us_verdict_name(rc));
+            printf(ctx->json ? "{\"error\": \"%s\"}\n" : "!%s\n", error);
 
         } else if (ctx->json) {
             end = us_json_quote(quoted, canon.url.href);
@@ -192,19 +110,13 @@ us_normalize_lines(void *data, us_str_t *lines, size_t n)
                    (char *) quoted);
 
         } else {
-            fwrite(canon.url.href.data, 1, canon.url.href.len, stdout);
-            putchar('\n');
+            printf("%.*s\n", (int) canon.url.href.len, canon.url.href.data);
+        }
+
+        if (ctx->json) {
+            us_input_free(&in);
         }
     }
-
-    return us_cli_output();
-}
-
-
-static int
-us_normalize_flush(void *data)
-{
-    (void) fflush(stdout);
 
     return us_cli_output();
 }
@@ -218,7 +130,7 @@ us_normalize_open(us_cli_normalize_t *ctx)
     ctx->norm = us_norm_create((us_profile_t) ctx->profile);
     ctx->ws = ctx->norm ? us_norm_ws_create(ctx->norm) : NULL;
 
-    ctx->files.flush = us_normalize_flush;
+    ctx->files.flush = us_cli_flush;
     ctx->files.data = ctx;
     ctx->files.cut = 1;
 
@@ -231,9 +143,6 @@ us_normalize_open(us_cli_normalize_t *ctx)
 static int
 us_normalize_close(us_cli_normalize_t *ctx, int rc)
 {
-    free(ctx->url.text.data);
-    free(ctx->base_url.text.data);
-    us_json_free(&ctx->reader);
     us_base_destroy(ctx->base);
     us_norm_ws_destroy(ctx->ws);
     us_norm_destroy(ctx->norm);
@@ -258,9 +167,6 @@ us_normalize_run(int argc, char **argv)
     {
         return US_CLI_USAGE;
     }
-
-    us_json_init(&ctx.reader, SIZE_MAX);
-    ctx.reader.lone = 1;
 
     if (us_normalize_open(&ctx) != US_CLI_DONE) {
         return us_normalize_close(&ctx, US_CLI_USAGE);
@@ -334,7 +240,6 @@ static int
 us_hash_run(int argc, char **argv)
 {
     int                 rc;
-    us_str_t            url;
     us_cli_normalize_t  ctx;
 
     if (us_cli_options(&us_cli_hash, argc, argv, NULL, 0, -1) != US_CLI_DONE) {
@@ -347,13 +252,9 @@ us_hash_run(int argc, char **argv)
 
     rc = us_normalize_open(&ctx);
 
-    if (rc == US_CLI_DONE && optind == argc) {
-        rc = us_files_all(&ctx.files, 0, NULL);
-    }
-
-    for ( /* void */ ; rc == US_CLI_DONE && optind < argc; optind++) {
-        url = us_str_of(argv[optind]);
-        rc = us_hash_lines(&ctx, &url, 1);
+    if (rc == US_CLI_DONE) {
+        rc = optind == argc ? us_files_all(&ctx.files, 0, NULL)
+             : us_files_args(&ctx.files, argc - optind, argv + optind);
     }
 
     return us_normalize_close(&ctx, rc);

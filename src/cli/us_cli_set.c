@@ -71,85 +71,55 @@ us_set_print(us_store_t *s, uint32_t row, int all)
 /* an exit code, REFUSED if it or another one is REFUSED; the same below */
 
 static int
-us_set_list(const char *path, unsigned n, char **names)
+us_set_directory(const char *path, us_set_action_t action, unsigned n,
+    char **names)
 {
-    int             code;
-    unsigned        i;
-    us_cli_data_t   d;
-    us_store_set_t  set;
+    int              code, rc;
+    unsigned         i;
+    us_cli_data_t    d;
+    us_store_set_t   set;
+    us_embed_conf_t  conf = { .sets = (action == US_SET_MAKE) };
 
-    code = us_cli_data_read(&d, path, 1);
+    code = action == US_SET_LIST ? us_cli_data_read(&d, path, 1)
+                                 : us_cli_data_own(&d, path, &conf);
 
     if (code == US_CLI_DONE && n == 0) {
         us_set_print(d.store, 0, 1);
     }
 
     for (i = 0; i < n && code != US_CLI_USAGE; i++) {
-        set = us_store_set(d.store, us_str_of(names[i]));
 
-        if (set.number) {
-            us_set_print(d.store, set.row, 0);
+        rc = action == US_SET_MAKE
+             ? us_embed_make_set(d.embed, us_str_of(names[i]), &set) : 0;
 
-        } else {
-            code = us_set_none(path, names[i]);
-        }
-    }
-
-    us_cli_data_close(&d);
-
-    return code;
-}
-
-
-static int
-us_set_change(const char *path, us_set_action_t action, unsigned n,
-    char **names)
-{
-    int              code, rc;
-    char             error[US_EMBED_ERROR];
-    unsigned         i;
-    us_embed_t      *e;
-    us_store_set_t   set;
-    us_embed_conf_t  conf = { .sets = (action == US_SET_MAKE) };
-
-    e = us_cli_data_own(path, &conf, &code);
-
-    if (e == NULL) {
-        return code;
-    }
-
-    for (i = 0; i < n && code != US_CLI_USAGE; i++) {
-
-        if (action == US_SET_MAKE) {
-            rc = us_embed_make_set(e, us_str_of(names[i]), &set);
-
-            if (rc != -1) {
-                us_set_print(us_embed_store(e), set.row, 0);
-            }
-
-        } else {
-            set = us_store_set(us_embed_store(e), us_str_of(names[i]));
+        if (action != US_SET_MAKE) {
+            set = us_store_set(d.store, us_str_of(names[i]));
 
             if (set.number == 0) {
                 code = us_set_none(path, names[i]);
                 continue;
             }
+        }
 
-            rc = us_embed_drop_set(e, set);
+        if (action == US_SET_DROP) {
+            rc = us_embed_drop_set(d.embed, set);
 
             if (rc == 0) {
                 (void) us_cli_fail("the set \"%s\" is declared (marks=), and "
                                    "cannot be dropped", names[i]);
                 code = US_CLI_REFUSED;
             }
+
+        } else if (rc != -1) {
+            us_set_print(d.store, set.row, 0);
         }
 
         if (rc == -1) {
-            code = us_cli_failed(path, us_embed_error(e));
+            code = us_cli_data_failed(&d);
         }
     }
 
-    return us_embed_close(e, error) == -1 ? us_cli_failed(path, error) : code;
+    return us_cli_data_close(&d, code);
 }
 
 
@@ -229,8 +199,7 @@ us_set_command(int argc, char **argv)
     }
 
     if (!us_client_is(store)) {
-        code = action == US_SET_LIST ? us_set_list(store, n, names)
-                                     : us_set_change(store, action, n, names);
+        code = us_set_directory(store, action, n, names);
 
     } else if (us_client_init(&c, store) == -1) {
         code = us_cli_fail("%s", c.error);

@@ -249,8 +249,7 @@ us_verify_run(int argc, char **argv)
     }
 
     if (code != US_CLI_DONE) {
-        us_cli_data_close(&d);
-        return code;
+        return us_cli_data_close(&d, code);
     }
 
     bad = 0;
@@ -292,9 +291,7 @@ us_verify_run(int argc, char **argv)
     printf("%s  good up to LSN %" PRIu64 ", %" PRIu64 " ids\n",
            bad ? "DAMAGED" : "ok     ", d.recovery.lsn, d.recovery.ids);
 
-    us_cli_data_close(&d);
-
-    return bad ? US_CLI_REFUSED : US_CLI_DONE;
+    return us_cli_data_close(&d, bad ? US_CLI_REFUSED : US_CLI_DONE);
 }
 
 
@@ -490,9 +487,7 @@ us_rekey_run(int argc, char **argv)
         (void) close(lock);
     }
 
-    us_cli_data_close(&d);
-
-    return code;
+    return us_cli_data_close(&d, code);
 }
 
 
@@ -560,8 +555,7 @@ us_stat_run(int argc, char **argv)
 
     if (us_dir_read(d.dirfd, &dir, &e) == -1) {
         code = us_cli_failed(d.path, e.text);
-        us_cli_data_close(&d);
-        return code;
+        return us_cli_data_close(&d, code);
     }
 
     rc = us_manifest_read(d.dirfd, &m, &e);
@@ -642,9 +636,7 @@ us_stat_run(int argc, char **argv)
     }
 
     us_dir_free(&dir);
-    us_cli_data_close(&d);
-
-    return code;
+    return us_cli_data_close(&d, code);
 }
 
 

@@ -7,14 +7,9 @@
  *                               start          end        US_LINES_BUFFER
  *
  * The rest of an unfinished line moves to the front before the next read.  A
- * packed file is read through the program that unpacks it:
+ * packed file, or pipe, is read through the program that unpacks it:
  *
  *     file --> xz -dc --> pipe --> buf
- *
- * If standard input is itself a pipe, the bytes that identified the format
- * cannot be put back.  A feeder, a child process, writes them first:
- *
- *     pipe --> feeder --> pipe --> xz -dc --> pipe --> buf
  */
 
 
@@ -27,6 +22,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -38,6 +34,8 @@ typedef struct {
     const char   *program;
 } us_lines_format_t;
 
+
+#define US_LINES_MAGIC  6             /* the longest */
 
 static const us_lines_format_t  us_lines_formats[] = {
     { "\x1f\x8b", 2, "gzip" },
@@ -56,66 +54,49 @@ us_lines_error(const us_files_t *f, const char *what)
 }
 
 
+/*
+ * The first bytes of a file, pipe or socket, which are left in it for the
+ * unpacker: their number, or -1.  Of a terminal there are none.
+ */
+
 static ssize_t
-us_lines_read(int fd, uint8_t *p, size_t n)
+us_lines_peek(int fd, mode_t mode, char *p, size_t n)
 {
+    int      copy[2];
     ssize_t  rc;
 
-    do {
-        rc = read(fd, p, n);
-    } while (rc == -1 && errno == EINTR);
+    if (S_ISREG(mode)) {
+        return pread(fd, p, n, lseek(fd, 0, SEEK_CUR));
+    }
+
+    if (S_ISSOCK(mode)) {
+        return recv(fd, p, n, MSG_PEEK);
+    }
+
+    if (!S_ISFIFO(mode)) {
+        return 0;
+    }
+
+    if (pipe2(copy, O_CLOEXEC) == -1) {
+        return -1;
+    }
+
+    rc = tee(fd, copy[1], n, 0);
+    rc = rc > 0 ? read(copy[0], p, n) : rc;
+
+    (void) close(copy[0]);
+    (void) close(copy[1]);
 
     return rc;
 }
 
 
-/*
- * Starts program with f->fd as its input; f->fd becomes its output.
- * The bytes in the buffer, if any, were read from f->fd before.
- */
+/* starts program with f->fd as its input; f->fd becomes its output */
 
 static int
 us_lines_unpack(us_files_t *f, const char *program)
 {
-    int       out[2], in[2];
-    uint8_t  *p;
-    ssize_t   n, m;
-
-    if (f->end) {
-        if (pipe2(in, O_CLOEXEC) == -1) {
-            return us_lines_error(f, "pipe");
-        }
-
-        f->feeder = fork();
-
-        if (f->feeder == -1) {
-            return us_lines_error(f, "fork");
-        }
-
-        if (f->feeder == 0) {
-            (void) close(in[0]);
-
-            /* it gives what was read, then all of the file */
-
-            for (n = f->end; n > 0;
-                 n = us_lines_read(f->fd, f->buf, US_LINES_BUFFER))
-            {
-                for (p = f->buf; n > 0; p += m, n -= m) {
-                    m = write(in[1], p, n);
-                    if (m <= 0) {
-                        _exit(1);
-                    }
-                }
-            }
-
-            _exit(n == 0 ? 0 : 1);
-        }
-
-        (void) close(in[1]);
-        (void) close(f->fd);
-        f->fd = in[0];
-        f->end = 0;
-    }
+    int  out[2];
 
     if (pipe2(out, O_CLOEXEC) == -1) {
         return us_lines_error(f, "pipe");
@@ -153,6 +134,7 @@ us_lines_unpack(us_files_t *f, const char *program)
 static int
 us_lines_open(us_files_t *f, const char *name)
 {
+    char                      magic[US_LINES_MAGIC];
     ssize_t                   n;
     struct stat               st;
     const us_lines_format_t  *format;
@@ -178,32 +160,21 @@ us_lines_open(us_files_t *f, const char *name)
         return us_lines_error(f, "read");
     }
 
-    n = us_lines_read(f->fd, f->buf, US_LINES_BUFFER);
+    n = us_lines_peek(f->fd, st.st_mode, magic, sizeof(magic));
+
     if (n == -1) {
         return us_lines_error(f, "read");
     }
 
-    f->end = n;
-
-    for (format = us_lines_formats;
-         format->magic
-         && ((size_t) n < format->len
-             || memcmp(f->buf, format->magic, format->len) != 0);
-         format++)
-    {
-        /* void */
+    for (format = us_lines_formats; format->magic; format++) {
+        if ((size_t) n >= format->len
+            && memcmp(magic, format->magic, format->len) == 0)
+        {
+            return us_lines_unpack(f, format->program);
+        }
     }
 
-    if (format->magic == NULL) {
-        f->bytes += n;
-        return 0;
-    }
-
-    if (S_ISREG(st.st_mode) && lseek(f->fd, -n, SEEK_CUR) != -1) {
-        f->end = 0;
-    }
-
-    return us_lines_unpack(f, format->program);
+    return 0;
 }
 
 
@@ -237,7 +208,9 @@ us_lines_fill(us_files_t *f)
         }
     }
 
-    n = us_lines_read(f->fd, f->buf + f->end, US_LINES_BUFFER - f->end);
+    do {
+        n = read(f->fd, f->buf + f->end, US_LINES_BUFFER - f->end);
+    } while (n == -1 && errno == EINTR);
 
     if (n == -1) {
         return us_lines_error(f, "read");
@@ -319,32 +292,12 @@ us_lines_next(us_files_t *f, us_str_t *lines, size_t max)
 }
 
 
-static int
-us_lines_wait(pid_t *pid)
-{
-    int    status;
-    pid_t  rc;
-
-    if (*pid <= 0) {
-        return 0;
-    }
-
-    do {
-        rc = waitpid(*pid, &status, 0);
-    } while (rc == -1 && errno == EINTR);
-
-    *pid = 0;
-
-    return rc != -1 && WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -1;
-}
-
-
 /* 0, or -1 after a message: the unpacker failed, the text is not whole */
 
 static int
 us_lines_close(us_files_t *f)
 {
-    int  rc;
+    int  status;
 
     if (f->fd != -1) {
         (void) close(f->fd);
@@ -356,20 +309,27 @@ us_lines_close(us_files_t *f)
         f->file = -1;
     }
 
-    rc = us_lines_wait(&f->unpacker);
-    rc |= us_lines_wait(&f->feeder);
-
-    if (!f->eof) {
-        /* we have stopped before the end, which broke the children's pipes */
-        rc = 0;
+    if (f->unpacker <= 0) {
+        return 0;
     }
 
-    if (rc != 0) {
-        fprintf(stderr, "urlstore: %s: it could not be unpacked whole\n",
-                f->name);
+    status = -1;
+
+    while (waitpid(f->unpacker, &status, 0) == -1 && errno == EINTR) {
+        /* void */
     }
 
-    return rc;
+    f->unpacker = 0;
+
+    /* before the end of the text we have broken its pipe */
+
+    if (!f->eof || status == 0) {
+        return 0;
+    }
+
+    fprintf(stderr, "urlstore: %s: it could not be unpacked whole\n", f->name);
+
+    return -1;
 }
 
 
@@ -466,26 +426,32 @@ us_files_init(us_files_t *f)
 {
     f->fd = -1;
     f->file = -1;
-    f->buf = malloc(US_LINES_BUFFER);
-
-    if (f->buf == NULL) {
-        (void) us_cli_fail("out of memory");
-        return -1;
-    }
-
     f->progress = f->progress && isatty(2);
-
     f->began = us_clock_running();
     f->shown = f->began;
+    f->buf = malloc(US_LINES_BUFFER);
 
-    return 0;
+    return f->buf ? US_CLI_DONE : us_cli_fail("out of memory");
 }
 
 
-void
-us_files_free(us_files_t *f)
+/* without what is no part of a URL; returns how many are left */
+
+static size_t
+us_lines_urls(us_str_t *lines, size_t n)
 {
-    free(f->buf);
+    size_t  i, k;
+
+    for (i = 0, k = 0; i < n; i++) {
+        lines[i].len -= (lines[i].len
+                         && lines[i].data[lines[i].len - 1] == '\r');
+
+        if (lines[i].len) {
+            lines[k++] = lines[i];
+        }
+    }
+
+    return k;
 }
 
 
@@ -515,7 +481,8 @@ us_files_one(us_files_t *f, const char *name)
         }
 
         f->lines += n;
-        rc = f->take(f->data, lines, n);
+        rc = f->take(f->data, lines, f->urls ? us_lines_urls(lines, n)
+                                             : (size_t) n);
 
         if (rc != 0) {
             (void) us_lines_close(f);
@@ -566,12 +533,29 @@ us_files_run(us_files_t *f, int n, char **names)
 }
 
 
+int
+us_files_args(us_files_t *f, int n, char **args)
+{
+    int       i, rc;
+    us_str_t  line;
+
+    for (i = 0, rc = US_CLI_DONE; i < n && rc == US_CLI_DONE; i++) {
+        line = us_str_of(args[i]);
+        rc = f->take(f->data, &line, 1);
+    }
+
+    return rc ? rc : f->flush(f->data);
+}
+
+
 void
 us_files_end(us_files_t *f)
 {
     if (f->progress) {
         us_files_show(f, 1);
     }
+
+    free(f->buf);
 }
 
 
@@ -594,81 +578,83 @@ us_files_all(us_files_t *f, int n, char **names)
 {
     int  rc;
 
-    rc = us_files_init(f) == 0 ? us_files_run(f, n, names) : US_CLI_USAGE;
+    rc = us_files_init(f);
+    rc = rc ? rc : us_files_run(f, n, names);
     us_files_end(f);
-    us_files_free(f);
 
     return rc ? rc : us_files_code(f);
 }
 
 
 int
-us_batch_flush(void *data)
+us_cli_flush(void *data)
 {
-    us_batch_t *b = data;
+    (void) fflush(stdout);
 
+    return us_cli_output();
+}
+
+
+void
+us_files_normalize(us_norm_t *norm, us_norm_ws_t *ws, const us_str_t *lines,
+    size_t n, us_files_urls_t *u)
+{
+    size_t            i;
+    uint8_t          *p;
+    us_canon_t        canon;
+    us_store_item_t  *item;
+
+    u->n = 0;
+    p = u->text;
+
+    for (i = 0; i < n; i++) {
+        u->verdicts[i] = us_normalize(norm, ws, lines[i], NULL, &canon);
+
+        if (u->verdicts[i] == US_URL_OK) {
+            item = &u->items[u->n++];
+            memset(item, 0, sizeof(us_store_item_t));
+
+            /* copied: a result lives until the next */
+
+            item->url = (us_str_t) { canon.url.href.len, p };
+            item->merge = canon.merge;
+            p = mempcpy(p, canon.url.href.data, canon.url.href.len);
+        }
+    }
+}
+
+
+int
+us_batch_flush(us_batch_t *b)
+{
     int  rc;
 
     rc = b->n ? b->send(b->data, (us_str_t) { b->len, b->text }) : US_CLI_DONE;
 
     b->n = 0;
     b->len = 0;
-    (void) fflush(stdout);
 
-    return rc ? rc : us_cli_output();
+    return rc ? rc : us_cli_flush(NULL);
 }
 
 
 int
-us_batch_add(us_batch_t *b, us_str_t line)
-{
-    int  rc;
-
-    line.len -= (line.len && line.data[line.len - 1] == '\r');
-
-    if (line.len == 0) {
-        return US_CLI_DONE;
-    }
-
-    rc = b->check ? b->check(b->data, line) : US_CLI_DONE;
-
-    if (rc != US_CLI_DONE) {
-        return rc;
-    }
-
-    line.len = line.len > US_URL_MAX ? US_URL_MAX + 1 : line.len;
-
-    memcpy(b->text + b->len, line.data, line.len);
-    b->len += line.len;
-    b->text[b->len++] = '\n';
-
-    return ++b->n == US_BATCH_LINES || b->len >= US_BATCH_BYTES
-           ? us_batch_flush(b) : US_CLI_DONE;
-}
-
-
-static int
-us_batch_take(void *data, us_str_t *lines, size_t n)
+us_batch_take(us_batch_t *b, const us_str_t *lines, size_t n)
 {
     int     rc;
-    size_t  i;
+    size_t  i, len;
 
     for (i = 0, rc = US_CLI_DONE; i < n && rc == US_CLI_DONE; i++) {
-        rc = us_batch_add(data, lines[i]);
+        len = lines[i].len > US_URL_MAX ? US_URL_MAX + 1 : lines[i].len;
+
+        memcpy(b->text + b->len, lines[i].data, len);
+        b->len += len;
+        b->text[b->len++] = '\n';
+
+        if (++b->n == US_BATCH_LINES || b->len >= US_BATCH_BYTES) {
+            rc = us_batch_flush(b);
+        }
     }
 
     return rc;
-}
-
-
-int
-us_batch_files(us_batch_t *b, int n, char **names)
-{
-    b->files.take = us_batch_take;
-    b->files.flush = us_batch_flush;
-    b->files.data = b;
-    b->files.progress = !isatty(1);
-    b->files.cut = 1;
-
-    return us_files_all(&b->files, n, names);
 }

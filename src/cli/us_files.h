@@ -11,7 +11,9 @@
 #define _US_FILES_H_INCLUDED_
 
 
-#include "../us_base.h"
+#include "../store/us_store.h"
+#include "../url/us_normalize.h"
+
 
 /*
  * Lines of a file or of standard input, in groups, without copying them:
@@ -41,6 +43,8 @@ typedef struct {
     const uint64_t  *fresh;           /* a count for the progress, or NULL */
     unsigned         progress:1;      /* write it to the terminal */
     unsigned         cut:1;           /* return the beginning of long lines */
+    unsigned         urls:1;          /* leave out empty lines, and \r before
+                                         the end of a line */
     unsigned         failed:1;        /* some input could not be read */
 
     /* the file that is being read */
@@ -49,7 +53,6 @@ typedef struct {
     int              fd;
     int              file;            /* the file itself, if fd is a pipe */
     pid_t            unpacker;
-    pid_t            feeder;
     unsigned         eof:1;
     unsigned         skipping:1;      /* within a line that is too long */
 
@@ -68,11 +71,12 @@ typedef struct {
 
 
 /*
- * f is zero but for what the caller has set: take, data, ...  0, or -1 after a
- * message.  us_files_free() is called in either case.
+ * f is zero but for what the caller has set: take, data, ...  US_CLI_DONE, or
+ * US_CLI_USAGE after a message.  us_files_end() is called in either case: it
+ * prints the last line of progress.
  */
 int us_files_init(us_files_t *f);
-void us_files_free(us_files_t *f);
+void us_files_end(us_files_t *f);
 
 /*
  * Reads n files; standard input if there are none.  What cannot be read sets
@@ -81,24 +85,47 @@ void us_files_free(us_files_t *f);
  */
 int us_files_run(us_files_t *f, int n, char **names);
 
-/* all of it: init, run, end, free and code; US_CLI_USAGE also if init fails */
+/* the exit code of what was read: too long lines, files that failed */
+int us_files_code(const us_files_t *f);
+
+/* all of it: init, run, end and code */
 int us_files_all(us_files_t *f, int n, char **names);
 
+/* reads one file, whose size is not part of f->total */
+int us_files_one(us_files_t *f, const char *name);
+
+/* arguments as lines; for these f needs no us_files_init() */
+int us_files_args(us_files_t *f, int n, char **args);
+
+/* a `flush` of a command that prints */
+int us_cli_flush(void *data);
+
+
+/* the canonical URLs of a group of lines */
+
+typedef struct {
+    size_t           n;               /* lines that are not refused */
+    us_store_item_t  items[US_FILES_GROUP];
+    us_verdict_t     verdicts[US_FILES_GROUP];    /* of all lines */
+    uint8_t          text[US_FILES_GROUP * US_URL_MAX];
+} us_files_urls_t;
+
+void us_files_normalize(us_norm_t *norm, us_norm_ws_t *ws,
+    const us_str_t *lines, size_t n, us_files_urls_t *u);
+
+
 /*
- * Lines without those that are empty, as a text for one request or one group,
- * with a newline each.  A text that is longer than any URL is cut: of what is
- * no URL, the length is enough.
+ * Lines as a text for one request, with a newline each.  A line that is longer
+ * than any URL is cut: of what is no URL, the length is enough.
  */
 
 #define US_BATCH_LINES  1000
 #define US_BATCH_BYTES  (512 * 1024)
 
 typedef struct {
-    us_files_t       files;
 
-    /* the batch: 0, or an exit code after a message; the same for a line */
+    /* the batch; returns 0, or an exit code after a message */
     int            (*send)(void *data, us_str_t text);
-    int            (*check)(void *data, us_str_t line);     /* or NULL */
     void            *data;
 
     unsigned         n;
@@ -107,21 +134,9 @@ typedef struct {
 } us_batch_t;
 
 
-/* all lines of the files, to send(); an exit code */
-int us_batch_files(us_batch_t *b, int n, char **names);
-
-/* the same by hand; a flush sends what is left */
-int us_batch_add(us_batch_t *b, us_str_t line);
-int us_batch_flush(void *b);
-
-/* reads one file, whose size is not part of f->total */
-int us_files_one(us_files_t *f, const char *name);
-
-/* the last line of progress, before other messages */
-void us_files_end(us_files_t *f);
-
-/* the exit code of what was read: too long lines, files that failed */
-int us_files_code(const us_files_t *f);
+/* an exit code; a flush sends what is left, and writes what was printed */
+int us_batch_take(us_batch_t *b, const us_str_t *lines, size_t n);
+int us_batch_flush(us_batch_t *b);
 
 
 #endif /* _US_FILES_H_INCLUDED_ */
