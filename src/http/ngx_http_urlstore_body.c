@@ -40,7 +40,7 @@ struct ngx_http_urlstore_body_s {
     u_char                         *pos;      /* what is to be read next */
     u_char                         *last;
 
-    ngx_chain_t                    *rest;     /* of a body read by others */
+    ngx_chain_t                    *rest;     /* that nginx has read */
     off_t                           offset;   /* in its file */
     u_char                         *file;     /* a window on that */
 
@@ -78,7 +78,7 @@ ngx_http_urlstore_body_post(ngx_http_request_t *r)
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_urlstore_module);
 
-    if (!r->request_body_no_buffering && r->request_body) {
+    if (r->request_body) {
         ctx->body->rest = r->request_body->bufs;
     }
 
@@ -295,8 +295,9 @@ ngx_http_urlstore_body_run(ngx_http_urlstore_ctx_t *ctx)
 
 
 /*
- * The same of a body that has been read before, whose buffers others may need
- * after us: `mirror` sends them to another server.
+ * What nginx has read, as body->pos and body->last; NGX_DONE: that was all.
+ * Of a body that was read before, others may need the buffers after us, as
+ * `mirror`, which sends them to another server.
  */
 
 static ngx_int_t
@@ -366,52 +367,38 @@ ngx_http_urlstore_body_window(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_body_t *body)
 {
     ngx_int_t            rc;
-    ngx_buf_t           *b;
     ngx_chain_t         *cl;
     ngx_http_request_t  *r;
 
     r = ctx->r;
 
-    if (!r->request_body_no_buffering) {
+    for ( ;; ) {
         rc = ngx_http_urlstore_body_rest(r, body);
 
-    } else {
-        rc = NGX_DONE;
+        if (rc != NGX_DONE || !r->reading_body) {
+            break;
+        }
 
-        for ( ;; ) {
+        /* unbuffered: nginx fills the buffers once more */
 
-            while (r->request_body && r->request_body->bufs) {
-                cl = r->request_body->bufs;
-                b = cl->buf;
+        while (r->request_body->bufs) {
+            cl = r->request_body->bufs;
+            r->request_body->bufs = cl->next;
 
-                if (b->pos < b->last) {
-                    body->pos = b->pos;
-                    body->last = b->last;
+            cl->buf->pos = cl->buf->last;
+            ngx_free_chain(r->pool, cl);
+        }
 
-                    b->pos = b->last;
+        rc = ngx_http_read_unbuffered_request_body(r);
 
-                    return NGX_OK;
-                }
+        if (rc >= NGX_HTTP_SPECIAL_RESPONSE) {
+            return ngx_http_urlstore_body_fault(ctx, rc);
+        }
 
-                r->request_body->bufs = cl->next;
-                ngx_free_chain(r->pool, cl);
-            }
+        body->rest = r->request_body->bufs;
 
-            if (!r->reading_body) {
-                break;
-            }
-
-            rc = ngx_http_read_unbuffered_request_body(r);
-
-            if (rc >= NGX_HTTP_SPECIAL_RESPONSE) {
-                return ngx_http_urlstore_body_fault(ctx, rc);
-            }
-
-            if (rc == NGX_AGAIN && r->request_body->bufs == NULL) {
-                return NGX_AGAIN;
-            }
-
-            rc = NGX_DONE;
+        if (rc == NGX_AGAIN && body->rest == NULL) {
+            return NGX_AGAIN;
         }
     }
 
