@@ -34,29 +34,22 @@ ngx_http_urlstore_args(ngx_http_urlstore_ctx_t *ctx, const char *known)
 
     fault = us_args_check(ngx_http_urlstore_str(&ctx->r->args), known, &name);
 
-    switch (fault) {
-
-    case US_ARGS_OK:
+    if (fault == US_ARGS_OK) {
         return NGX_DECLINED;
-
-    case US_ARGS_UNKNOWN:
-        return ngx_http_urlstore_bad(ctx, "unknown query argument \"%*s\"; "
-                                     "allowed are: %s",
-                                     ngx_min(name.len, NGX_HTTP_URLSTORE_ARG),
-                                     name.data, *known ? known : "none");
-
-    case US_ARGS_FLAG:
-        return ngx_http_urlstore_bad(ctx, "the query argument \"%*s\" is a "
-                                     "flag; its value is 1 or 0",
-                                     ngx_min(name.len, NGX_HTTP_URLSTORE_ARG),
-                                     name.data);
-
-    default:
-        return ngx_http_urlstore_bad(ctx, "the query argument \"%*s\" %s",
-                                     name.len, name.data,
-                                     fault == US_ARGS_TWICE
-                                     ? "is given twice" : "has no value");
     }
+
+    name.len = ngx_min(name.len, NGX_HTTP_URLSTORE_ARG);
+
+    return fault == US_ARGS_UNKNOWN
+           ? ngx_http_urlstore_bad(ctx, "unknown query argument \"%*s\"; "
+                                   "allowed are: %s", name.len, name.data,
+                                   *known ? known : "none")
+           : ngx_http_urlstore_bad(ctx, "the query argument \"%*s\" %s",
+                                   name.len, name.data,
+                                   fault == US_ARGS_TWICE ? "is given twice"
+                                   : fault == US_ARGS_FLAG
+                                   ? "is a flag; its value is 1 or 0"
+                                   : "has no value");
 }
 
 
@@ -324,49 +317,25 @@ ngx_http_urlstore_set_make(ngx_http_urlstore_ctx_t *ctx)
     status = us_store_set_make(store, ngx_http_urlstore_str(&ctx->set_name),
                                most, &ctx->set, &lsn);
 
-    switch (status) {
-
-    case US_NEW:
-    case US_SEEN:
+    if (status == US_NEW || status == US_SEEN) {
         ctx->made = (status == US_NEW);
         ctx->wrote |= ctx->made;
         ctx->lsn = ngx_max(ctx->lsn, lsn);
         return NGX_OK;
-
-    case US_BUSY:
-        return NGX_BUSY;
-
-    case US_FENCED:
-        return ngx_http_urlstore_fenced(ctx);
-
-    default: /* US_FULL */
-
-        if (us_store_sets(store) >= most) {
-            return ngx_http_urlstore_fault(ctx, NGX_HTTP_CONFLICT,
-                                           "the zone has %ui sets, and is "
-                                           "allowed no more (sets=N of "
-                                           "urlstore_zone)", zone->sets);
-        }
-
-        return conf.sets
-               ? ngx_http_urlstore_fault(ctx, NGX_HTTP_INSUFFICIENT_STORAGE,
-                                         "the zone is full, it has no room "
-                                         "for another set")
-               : ngx_http_urlstore_fault(ctx, NGX_HTTP_SERVICE_UNAVAILABLE,
-                                         "sets are being added");
     }
-}
 
+    if (status == US_FULL && us_store_sets(store) >= most) {
+        return ngx_http_urlstore_fault(ctx, NGX_HTTP_CONFLICT,
+                                       "the zone has %ui sets, and is allowed "
+                                       "no more (sets=N of urlstore_zone)",
+                                       zone->sets);
+    }
 
-ngx_int_t
-ngx_http_urlstore_set_gone(ngx_http_urlstore_ctx_t *ctx)
-{
-    /* a drop that is under way may be lost yet */
+    /* sets=N is new, and the store has no sets yet */
 
-    ctx->lsn = us_store_published(ctx->zone->store);
-    ctx->negative = 1;
-
-    return ngx_http_urlstore_reply_when(ctx, ngx_http_urlstore_set_none);
+    return status == US_FULL && conf.sets == 0
+           ? NGX_HTTP_SERVICE_UNAVAILABLE
+           : ngx_http_urlstore_stored(ctx, status);
 }
 
 
@@ -454,7 +423,7 @@ ngx_http_urlstore_set_begin(ngx_http_urlstore_ctx_t *ctx)
              && !(by_path && (ctx->r->method & (NGX_HTTP_GET|NGX_HTTP_HEAD
                                            |NGX_HTTP_DELETE)))))
     {
-        return ngx_http_urlstore_set_gone(ctx);
+        return ngx_http_urlstore_deny(ctx, ngx_http_urlstore_set_none);
     }
 
     return ctx->handler(ctx);

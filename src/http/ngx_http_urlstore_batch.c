@@ -360,9 +360,7 @@ ngx_http_urlstore_batch_room(ngx_http_urlstore_batch_t *batch)
                                                 : ngx_http_urlstore_body_run);
     }
 
-    batch->end = ngx_http_urlstore_fault(batch->ctx,
-                                         NGX_HTTP_SERVICE_UNAVAILABLE,
-                                         "the disk refuses writes");
+    batch->end = NGX_HTTP_SERVICE_UNAVAILABLE;
 
     return ngx_http_urlstore_batch_end(batch);
 }
@@ -560,7 +558,7 @@ ngx_http_urlstore_batch_fault(ngx_http_urlstore_ctx_t *ctx)
 
     batch = ctx->data;
 
-    if (ctx->fault.len == 0) {
+    if (ctx->fault.len == 0 && batch->end != NGX_HTTP_SERVICE_UNAVAILABLE) {
         return batch->end;
     }
 

@@ -115,20 +115,14 @@ ngx_http_urlstore_erasure_begin(ngx_http_urlstore_ctx_t *ctx,
         us_tally_add(zone->tally, US_N_REPEATED, 1);
         return NGX_OK;
 
-    case US_BUSY:
-        return NGX_BUSY;
-
-    case US_FENCED:
-        return ngx_http_urlstore_fenced(ctx);
-
     case US_UNKNOWN:
-        return ngx_http_urlstore_fault(ctx, NGX_HTTP_SERVICE_UNAVAILABLE,
-                                       "erasures are being added");
 
-    default: /* US_FULL */
-        return ngx_http_urlstore_fault(ctx, NGX_HTTP_INSUFFICIENT_STORAGE,
-                                       "the zone is full, it has no room for "
-                                       "another erasure");
+        /* the store has no erasures yet */
+
+        return NGX_HTTP_SERVICE_UNAVAILABLE;
+
+    default:
+        return ngx_http_urlstore_stored(ctx, status);
     }
 }
 
@@ -267,7 +261,7 @@ ngx_http_urlstore_erase_group(ngx_http_urlstore_batch_t *batch,
             return NGX_BUSY;
 
         case US_FENCED:
-            return ngx_http_urlstore_fenced(batch->ctx);
+            return NGX_HTTP_SERVICE_UNAVAILABLE;
 
         case US_GONE:
             return ngx_http_urlstore_fault(ctx, NGX_HTTP_CONFLICT,
@@ -307,11 +301,7 @@ ngx_http_urlstore_erasure_reply(ngx_http_urlstore_ctx_t *ctx, uint64_t number)
     us_erasure_info_t   e;
 
     if (!us_store_erasure(ctx->zone->store, number, &e)) {
-        ctx->lsn = us_store_published(ctx->zone->store);
-        ctx->negative = 1;
-
-        return ngx_http_urlstore_reply_when(ctx,
-                                           ngx_http_urlstore_erasure_missing);
+        return ngx_http_urlstore_deny(ctx, ngx_http_urlstore_erasure_missing);
     }
 
     lsn = us_store_published(ctx->zone->store);
@@ -375,13 +365,6 @@ ngx_http_urlstore_erase_list(ngx_http_urlstore_ctx_t *ctx,
 
     switch (status) {
 
-    case US_OK:
-    case US_ERASED:
-        return NGX_OK;
-
-    case US_BUSY:
-        return NGX_BUSY;
-
     case US_GONE:
         return ngx_http_urlstore_fault(ctx, NGX_HTTP_CONFLICT,
                                        "erasure %uL was lifted meanwhile, or "
@@ -392,13 +375,8 @@ ngx_http_urlstore_erase_list(ngx_http_urlstore_ctx_t *ctx,
                                        "the URL is another shard's, or the "
                                        "map of the request is another one");
 
-    case US_FENCED:
-        return ngx_http_urlstore_fenced(ctx);
-
-    default: /* US_FULL */
-        return ngx_http_urlstore_fault(ctx, NGX_HTTP_INSUFFICIENT_STORAGE,
-                                       "the zone is full, it has no room for "
-                                       "what was erased");
+    default:
+        return ngx_http_urlstore_stored(ctx, status);
     }
 }
 
@@ -476,12 +454,8 @@ ngx_http_urlstore_erase_run(ngx_http_urlstore_ctx_t *ctx)
         rc = ngx_http_urlstore_erasure_end(ctx, erase->number);
     }
 
-    if (rc == NGX_BUSY) {
-        return ngx_http_urlstore_room_when(ctx, ngx_http_urlstore_erase_run);
-    }
-
     if (rc != NGX_OK) {
-        return ngx_http_urlstore_faulty(ctx, rc, NULL);
+        return ngx_http_urlstore_again(ctx, rc, ngx_http_urlstore_erase_run);
     }
 
     ngx_http_urlstore_erasure_accepted(ctx, erase->number);
@@ -548,13 +522,9 @@ ngx_http_urlstore_erasure_lift(ngx_http_urlstore_ctx_t *ctx)
 
     rc = ngx_http_urlstore_changed(ctx, status, ngx_http_urlstore_erasure_lift);
 
-    if (rc != NGX_DECLINED) {
-        return rc;
-    }
-
-    ctx->negative = 1;
-
-    return ngx_http_urlstore_reply_when(ctx, ngx_http_urlstore_erasure_missing);
+    return rc == NGX_DECLINED
+           ? ngx_http_urlstore_deny(ctx, ngx_http_urlstore_erasure_missing)
+           : rc;
 }
 
 

@@ -504,7 +504,7 @@ ngx_http_urlstore_group_add(ngx_http_urlstore_batch_t *batch,
         }
 
         if (item->status == US_FENCED) {
-            return ngx_http_urlstore_fenced(batch->ctx);
+            return NGX_HTTP_SERVICE_UNAVAILABLE;
         }
 
         if (item->status == US_GONE) {
@@ -614,7 +614,7 @@ ngx_http_urlstore_group_ids(ngx_http_urlstore_batch_t *batch,
     }
 
     if (n && ids[0].status == US_FENCED) {
-        return ngx_http_urlstore_fenced(batch->ctx);
+        return NGX_HTTP_SERVICE_UNAVAILABLE;
     }
 
     if (n && ids[0].status == US_GONE) {
@@ -681,7 +681,7 @@ ngx_http_urlstore_store_group(ngx_http_urlstore_batch_t *batch,
     /* the node was the primary when the request began, and maybe long ago */
 
     if (ctx->writes && ngx_http_urlstore_overtaken(ctx)) {
-        return ngx_http_urlstore_fenced(batch->ctx);
+        return NGX_HTTP_SERVICE_UNAVAILABLE;
     }
 
     ngx_http_urlstore_shard_under(ctx);

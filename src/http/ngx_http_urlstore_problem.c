@@ -8,6 +8,7 @@
 
 
 #include "ngx_http_urlstore_request.h"
+#include "../us_text.h"
 
 
 #define NGX_HTTP_URLSTORE_DETAIL   256
@@ -166,13 +167,29 @@ ngx_http_urlstore_fault(ngx_http_urlstore_ctx_t *ctx, ngx_uint_t status,
 }
 
 
-/* a fault: the node was deposed; what the request has changed may be lost */
-
 ngx_int_t
-ngx_http_urlstore_fenced(ngx_http_urlstore_ctx_t *ctx)
+ngx_http_urlstore_stored(ngx_http_urlstore_ctx_t *ctx,
+    us_store_status_t status)
 {
-    return ngx_http_urlstore_fault(ctx, NGX_HTTP_SERVICE_UNAVAILABLE,
-                                   "this node is not the primary any more");
+    switch (status) {
+
+    case US_BUSY:
+        return NGX_BUSY;
+
+    case US_FENCED:
+
+        /* the node was deposed; what the request has changed may be lost */
+
+        return NGX_HTTP_SERVICE_UNAVAILABLE;
+
+    case US_FULL:
+        return ngx_http_urlstore_fault(ctx, NGX_HTTP_INSUFFICIENT_STORAGE,
+                                       "the zone is full, it has no room for "
+                                       "this change");
+
+    default:
+        return NGX_OK;
+    }
 }
 
 
@@ -195,21 +212,19 @@ ngx_http_urlstore_refused(ngx_http_urlstore_ctx_t *ctx,
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    p = ngx_cpymem(members, "\"id\":null", 9);
+    p = us_put(members, "\"id\":null");
 
     if (refusal) {
         text.data = word;
         text.len = us_refusal_word(word, refusal) - word;
 
-        p = ngx_cpymem(p, ",\"reason\":", 10);
-        p = us_json_quote(p, text);
+        p = us_json_printf(p, ",\"reason\":%q", text);
     }
 
     /* JSON as it is, of which the parser has seen that it has no NUL */
 
     if (ref && ref->len) {
-        p = ngx_cpymem(p, ",\"ref\":", 7);
-        p = ngx_cpymem(p, ref->data, ref->len);
+        p = us_json_printf(p, ",\"ref\":%V", ngx_http_urlstore_str(ref));
     }
 
     if (steps) {
@@ -254,9 +269,8 @@ ngx_http_urlstore_follow_problem(ngx_http_urlstore_ctx_t *ctx,
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    p = ngx_sprintf(members, "%s%s\"primary\":", len ? extra : "",
-                    len ? "," : "");
-    p = us_json_quote_bytes(p, name);
+    p = us_json_printf(members, "%s%s\"primary\":%q", len ? extra : "",
+                       len ? "," : "", name);
     *p = '\0';
 
     return ngx_http_urlstore_problem(ctx, status, (char *) members,

@@ -369,8 +369,6 @@ ngx_int_t ngx_http_urlstore_set_make(ngx_http_urlstore_ctx_t *ctx);
 /* finds the set that the request names, and calls the request's handler */
 ngx_int_t ngx_http_urlstore_set_begin(ngx_http_urlstore_ctx_t *ctx);
 
-/* replies that there is no such set, as soon as that is promised */
-ngx_int_t ngx_http_urlstore_set_gone(ngx_http_urlstore_ctx_t *ctx);
 ngx_int_t ngx_http_urlstore_claim_handler(ngx_http_urlstore_ctx_t *ctx);
 ngx_int_t ngx_http_urlstore_normalize_handler(ngx_http_urlstore_ctx_t *ctx);
 ngx_int_t ngx_http_urlstore_metrics_handler(ngx_http_urlstore_ctx_t *ctx);
@@ -733,13 +731,20 @@ ngx_int_t ngx_http_urlstore_room_when(ngx_http_urlstore_ctx_t *ctx,
 ngx_int_t ngx_http_urlstore_room_park(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_handler_pt handler);
 
+/* what stored() returns but NGX_OK: calls handler again, or replies */
+ngx_int_t ngx_http_urlstore_again(ngx_http_urlstore_ctx_t *ctx, ngx_int_t rc,
+    ngx_http_urlstore_handler_pt handler);
+
 /*
  * Of a request that changes one thing, by what the store has done: 204, or
- * handler is called again when there is room.  NGX_DECLINED: it is for the
- * caller to reply.
+ * again().  NGX_DECLINED: it is for the caller to reply.
  */
 ngx_int_t ngx_http_urlstore_changed(ngx_http_urlstore_ctx_t *ctx,
     us_store_status_t status, ngx_http_urlstore_handler_pt handler);
+
+/* handler replies that there is no such thing, as soon as that is promised */
+ngx_int_t ngx_http_urlstore_deny(ngx_http_urlstore_ctx_t *ctx,
+    ngx_http_urlstore_handler_pt handler);
 
 /* calls handler at the next turn of the event loop: others first */
 ngx_int_t ngx_http_urlstore_turn_when(ngx_http_urlstore_ctx_t *ctx,
@@ -770,14 +775,23 @@ ngx_int_t ngx_http_urlstore_problem_begin(ngx_http_urlstore_ctx_t *ctx,
 /* the status line of a status that nginx has no words for */
 void ngx_http_urlstore_problem_line(ngx_http_request_t *r, ngx_uint_t status);
 
-/* remembers what was wrong with the body, as ctx->fault; returns status */
+/*
+ * Remembers what was wrong, as ctx->fault; returns status.  503 is the state of
+ * the zone, and needs no text.
+ */
 ngx_int_t ngx_http_urlstore_fault(ngx_http_urlstore_ctx_t *ctx,
     ngx_uint_t status, const char *fmt, ...);
 
 /* the reply to a request with that fault; with 503, it is the zone's state */
 ngx_int_t ngx_http_urlstore_faulty(ngx_http_urlstore_ctx_t *ctx,
     ngx_int_t status, const char *members);
-ngx_int_t ngx_http_urlstore_fenced(ngx_http_urlstore_ctx_t *ctx);
+
+/*
+ * Whether the store could do what was asked: NGX_OK; NGX_BUSY: when its ring
+ * has room; else a status, with a fault.
+ */
+ngx_int_t ngx_http_urlstore_stored(ngx_http_urlstore_ctx_t *ctx,
+    us_store_status_t status);
 ngx_int_t ngx_http_urlstore_problem_init(ngx_conf_t *cf);
 
 /*

@@ -186,11 +186,9 @@ ngx_http_urlstore_url_one(ngx_http_urlstore_ctx_t *ctx, uint64_t id,
 
     if (status != US_OK) {
         ctx->answer = US_ANSWER_UNKNOWN;
-
-        ctx->negative = 1;
         ctx->absent = 1;
 
-        return ngx_http_urlstore_reply_when(ctx, ngx_http_urlstore_url_missing);
+        return ngx_http_urlstore_deny(ctx, ngx_http_urlstore_url_missing);
     }
 
     ctx->answer = US_ANSWER_SEEN;
@@ -233,20 +231,8 @@ ngx_http_urlstore_url_delete(ngx_http_urlstore_ctx_t *ctx)
 
     rc = ngx_http_urlstore_changed(ctx, status, ngx_http_urlstore_url_delete);
 
-    if (rc != NGX_DECLINED) {
-        return rc;
-    }
-
-    if (status == US_FULL) {
-        return ngx_http_urlstore_problem(ctx, NGX_HTTP_INSUFFICIENT_STORAGE,
-                                         NULL, "the zone is full, it cannot "
-                                         "note that the URL is deleted");
-    }
-
-    ctx->lsn = us_store_published(ctx->zone->store);
-    ctx->negative = 1;
-
-    return ngx_http_urlstore_reply_when(ctx, ngx_http_urlstore_url_missing);
+    return rc == NGX_DECLINED
+           ? ngx_http_urlstore_deny(ctx, ngx_http_urlstore_url_missing) : rc;
 }
 
 

@@ -314,10 +314,7 @@ ngx_http_urlstore_site_handler(ngx_http_urlstore_ctx_t *ctx)
     ctx->tops = 1;
 
     if (rc != US_OK) {
-        ctx->negative = 1;
-
-        return ngx_http_urlstore_reply_when(ctx,
-                                            ngx_http_urlstore_site_missing);
+        return ngx_http_urlstore_deny(ctx, ngx_http_urlstore_site_missing);
     }
 
     /* a delete makes the number of URLs smaller */
@@ -476,7 +473,7 @@ ngx_http_urlstore_set_drop(ngx_http_urlstore_ctx_t *ctx)
     /* US_GONE: another request was faster */
 
     return status == US_GONE
-           ? ngx_http_urlstore_set_gone(ctx)
+           ? ngx_http_urlstore_deny(ctx, ngx_http_urlstore_set_none)
            : ngx_http_urlstore_problem(ctx, NGX_HTTP_CONFLICT, NULL,
                                        "the set \"%V\" is declared (marks=), "
                                        "and cannot be dropped",
@@ -560,13 +557,9 @@ ngx_http_urlstore_set_handler(ngx_http_urlstore_ctx_t *ctx)
         rc = ngx_http_urlstore_overtaken(ctx)
              ? NGX_HTTP_SERVICE_UNAVAILABLE : ngx_http_urlstore_set_make(ctx);
 
-        if (rc == NGX_BUSY) {
-            return ngx_http_urlstore_room_when(ctx,
-                                               ngx_http_urlstore_set_handler);
-        }
-
         if (rc != NGX_OK) {
-            return ngx_http_urlstore_faulty(ctx, rc, NULL);
+            return ngx_http_urlstore_again(ctx, rc,
+                                           ngx_http_urlstore_set_handler);
         }
 
         ctx->processed = 1;
@@ -594,7 +587,7 @@ ngx_http_urlstore_set_handler(ngx_http_urlstore_ctx_t *ctx)
     if (!us_store_set_info(store, row, &set)
         || set.set.number != ctx->set.number)
     {
-        return ngx_http_urlstore_set_gone(ctx);
+        return ngx_http_urlstore_deny(ctx, ngx_http_urlstore_set_none);
     }
 
     ctx->lsn = us_store_published(store);

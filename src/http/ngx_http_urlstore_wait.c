@@ -380,27 +380,48 @@ ngx_http_urlstore_room_park(ngx_http_urlstore_ctx_t *ctx,
 
 
 ngx_int_t
+ngx_http_urlstore_again(ngx_http_urlstore_ctx_t *ctx, ngx_int_t rc,
+    ngx_http_urlstore_handler_pt handler)
+{
+    return rc == NGX_BUSY ? ngx_http_urlstore_room_when(ctx, handler)
+                          : ngx_http_urlstore_faulty(ctx, rc, NULL);
+}
+
+
+ngx_int_t
 ngx_http_urlstore_changed(ngx_http_urlstore_ctx_t *ctx,
     us_store_status_t status, ngx_http_urlstore_handler_pt handler)
 {
-    switch (status) {
+    ngx_int_t  rc;
 
-    case US_OK:
-        ctx->wrote = 1;
-        ctx->processed = 1;
-        ctx->status = NGX_HTTP_NO_CONTENT;
+    rc = ngx_http_urlstore_stored(ctx, status);
 
-        return ngx_http_urlstore_reply_when(ctx, ngx_http_urlstore_send);
+    if (rc != NGX_OK) {
+        return ngx_http_urlstore_again(ctx, rc, handler);
+    }
 
-    case US_BUSY:
-        return ngx_http_urlstore_room_when(ctx, handler);
-
-    case US_FENCED:
-        return ngx_http_urlstore_unready(ctx, NULL);
-
-    default:
+    if (status != US_OK) {
         return NGX_DECLINED;
     }
+
+    ctx->wrote = 1;
+    ctx->processed = 1;
+    ctx->status = NGX_HTTP_NO_CONTENT;
+
+    return ngx_http_urlstore_reply_when(ctx, ngx_http_urlstore_send);
+}
+
+
+ngx_int_t
+ngx_http_urlstore_deny(ngx_http_urlstore_ctx_t *ctx,
+    ngx_http_urlstore_handler_pt handler)
+{
+    /* a change that is under way may be lost yet */
+
+    ctx->lsn = us_store_published(ctx->zone->store);
+    ctx->negative = 1;
+
+    return ngx_http_urlstore_reply_when(ctx, handler);
 }
 
 
