@@ -48,7 +48,7 @@ owner(const us_map_t *map, unsigned slot, unsigned i)
 
     o = &map->slots[slot];
 
-    return map->shards[i ? o->former[i - 1] : o->owner].number;
+    return map->shards[o->shards[i]].number;
 }
 
 
@@ -74,14 +74,13 @@ sound(const us_map_t *map)
 
     for (slot = 0; slot < US_SLOTS; slot++) {
         o = &map->slots[slot];
-        law(o->owner < map->nshards && o->nformer <= US_MAP_FORMER, "owner");
+        law(o->n >= 1 && o->n <= 1 + US_MAP_FORMER, "owners");
 
-        for (i = 0; i < o->nformer; i++) {
-            law(o->former[i] < map->nshards && o->former[i] != o->owner,
-                "former");
+        for (i = 0; i < o->n; i++) {
+            law(o->shards[i] < map->nshards, "owner");
 
             for (j = 0; j < i; j++) {
-                law(o->former[i] != o->former[j], "twice");
+                law(o->shards[i] != o->shards[j], "twice");
             }
         }
     }
@@ -118,7 +117,7 @@ has(const us_map_t *map, unsigned slot, unsigned number)
 {
     unsigned  i;
 
-    for (i = 0; i <= map->slots[slot].nformer; i++) {
+    for (i = 0; i < map->slots[slot].n; i++) {
         if (owner(map, slot, i) == number) {
             return 1;
         }
@@ -156,7 +155,7 @@ may_follow(const us_map_t *old, const us_map_t *next)
     }
 
     for (slot = 0; slot < US_SLOTS; slot++) {
-        for (i = 0; i <= old->slots[slot].nformer; i++) {
+        for (i = 0; i < old->slots[slot].n; i++) {
             if (!has(next, slot, owner(old, slot, i))) {
                 return 0;
             }

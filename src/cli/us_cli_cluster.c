@@ -784,11 +784,12 @@ us_cluster_show(us_cluster_t *c)
 
             slot = us_slot_of(map->key, canon.url.href);
             o = &map->slots[slot];
-            printf("%u\t%u\t%s", slot, map->shards[o->owner].number,
-                   o->nformer ? "" : "-");
+            printf("%u\t%u\t%s", slot, map->shards[o->shards[0]].number,
+                   o->n > 1 ? "" : "-");
 
-            for (n = 0; n < o->nformer; n++) {
-                printf("%s%u", n ? "," : "", map->shards[o->former[n]].number);
+            for (n = 1; n < o->n; n++) {
+                printf("%s%u", n > 1 ? "," : "",
+                       map->shards[o->shards[n]].number);
             }
 
             printf("\t%.*s\n", (int) canon.url.href.len,
@@ -803,11 +804,12 @@ us_cluster_show(us_cluster_t *c)
     questions = 0;
 
     for (slot = 0; slot < US_SLOTS; slot++) {
-        owned[map->slots[slot].owner]++;
-        questions += map->slots[slot].nformer;
+        o = &map->slots[slot];
+        owned[o->shards[0]]++;
+        questions += o->n - 1;
 
-        for (n = 0; n < map->slots[slot].nformer; n++) {
-            asked[map->slots[slot].former[n]]++;
+        for (n = 1; n < o->n; n++) {
+            asked[o->shards[n]]++;
         }
     }
 

@@ -28,9 +28,6 @@
 #define US_MAP_SHOWN     48               /* of a value in a message */
 #define US_MAP_QUOTED    (us_json_quoted_max(US_MAP_SHOWN) + 4)
 
-/* the owner of a slot that has none yet */
-#define US_MAP_NOBODY    UINT16_MAX
-
 /* bytes of the canonical text: the longest lines, without norm */
 
 #define US_MAP_HEAD      256
@@ -246,10 +243,9 @@ us_map_write(us_map_t *map)
         last = first;
 
         while (last + 1 < US_SLOTS
-               && o->owner == map->slots[last + 1].owner
-               && o->nformer == map->slots[last + 1].nformer
-               && memcmp(o->former, map->slots[last + 1].former,
-                         o->nformer * sizeof(o->former[0])) == 0)
+               && o->n == map->slots[last + 1].n
+               && memcmp(o->shards, map->slots[last + 1].shards,
+                         o->n * sizeof(o->shards[0])) == 0)
         {
             last++;
         }
@@ -262,12 +258,11 @@ us_map_write(us_map_t *map)
             p = us_put_u64(p, last);
         }
 
-        p = us_put(p, "\", ");
-        p = us_put_u64(p, map->shards[o->owner].number);
+        *p++ = '"';
 
-        for (n = 0; n < o->nformer; n++) {
+        for (n = 0; n < o->n; n++) {
             p = us_put(p, ", ");
-            p = us_put_u64(p, map->shards[o->former[n]].number);
+            p = us_put_u64(p, map->shards[o->shards[n]].number);
         }
 
         *p++ = ']';
@@ -588,11 +583,10 @@ static int
 us_map_slots(us_map_reader_t *r)
 {
     char            shown[US_MAP_QUOTED];
-    unsigned        i, n;
+    unsigned        i;
     us_str_t        from, to;
     uint64_t        number, slot, first, last;
     us_owners_t     o;
-    const uint8_t  *hyphen;
 
     while (us_map_next(r) != US_JSON_ARRAY_END) {
 
@@ -604,15 +598,10 @@ us_map_slots(us_map_reader_t *r)
         /* an element of "slots": "17" or "0-1023", and owners */
 
         us_map_next(r);
-        from = r->json.text;
-        to = from;
-        hyphen = r->event == US_JSON_STRING ? memchr(from.data, '-', from.len)
-                                            : NULL;
+        to = r->json.text;
 
-        if (hyphen) {
-            from.len = hyphen - from.data;
-            to.data = hyphen + 1;
-            to.len -= from.len + 1;
+        if (r->event == US_JSON_STRING && !us_str_cut(&to, '-', &from)) {
+            to = from;
         }
 
         if (r->event != US_JSON_STRING
@@ -627,7 +616,7 @@ us_map_slots(us_map_reader_t *r)
         memset(&o, 0, sizeof(us_owners_t));
         slot = first;
 
-        for (n = 0; us_map_next(r) != US_JSON_ARRAY_END; n++) {
+        for (o.n = 0; us_map_next(r) != US_JSON_ARRAY_END; o.n++) {
 
             if (r->event != US_JSON_NUM
                 || us_map_number(r->json.text, US_SHARDS - 1, &number) == -1)
@@ -636,29 +625,29 @@ us_map_slots(us_map_reader_t *r)
                                    us_map_show(r, shown), US_SHARDS - 1);
             }
 
-            if (n > US_MAP_FORMER) {
+            if (o.n > US_MAP_FORMER) {
                 return us_map_fail(r, "slot %u has more than %d former owners",
                                    (unsigned) slot, US_MAP_FORMER);
             }
 
-            for (i = 0; i < n; i++) {
-                if (number == (i ? o.former[i - 1] : o.owner)) {
+            for (i = 0; i < o.n; i++) {
+                if (number == o.shards[i]) {
                     return us_map_fail(r, "slot %u has shard %u twice",
                                        (unsigned) slot, (unsigned) number);
                 }
             }
 
-            *(n ? &o.former[o.nformer++] : &o.owner) = (uint16_t) number;
+            o.shards[o.n] = (uint16_t) number;
         }
 
-        if (n == 0) {
+        if (o.n == 0) {
             return us_map_fail(r, "a range of slots has no owner; an element "
                                "is such as [\"0-1023\", 0]");
         }
 
         for ( /* void */ ; slot <= last; slot++) {
 
-            if (r->map->slots[slot].owner != US_MAP_NOBODY) {
+            if (r->map->slots[slot].n) {
                 return us_map_fail(r, "slot %u is there twice",
                                    (unsigned) slot);
             }
@@ -729,7 +718,6 @@ static int
 us_map_check(us_map_t *map, char *err, size_t errlen)
 {
     int              rc, index;
-    uint16_t        *number;
     unsigned         slot, n;
     uint32_t         i;
     us_str_t        *names;
@@ -785,21 +773,20 @@ us_map_check(us_map_t *map, char *err, size_t errlen)
     for (slot = 0; slot < US_SLOTS && rc == 0; slot++) {
         o = &map->slots[slot];
 
-        if (o->owner == US_MAP_NOBODY) {
+        if (o->n == 0) {
             return us_map_refuse(err, errlen, "slot %u has no owner", slot);
         }
 
-        for (n = 0; n <= o->nformer; n++) {
-            number = n ? &o->former[n - 1] : &o->owner;
-            index = us_map_shard(map, *number);
+        for (n = 0; n < o->n; n++) {
+            index = us_map_shard(map, o->shards[n]);
 
             if (index == -1) {
                 return us_map_refuse(err, errlen, "slot %u has shard %u, which "
                                      "\"shards\" lacks", slot,
-                                     (unsigned) *number);
+                                     (unsigned) o->shards[n]);
             }
 
-            *number = (uint16_t) index;
+            o->shards[n] = (uint16_t) index;
         }
     }
 
@@ -810,7 +797,6 @@ us_map_check(us_map_t *map, char *err, size_t errlen)
 us_map_t *
 us_map_read(us_str_t text, char *err, size_t errlen)
 {
-    unsigned          slot;
     us_map_t         *map;
     us_shard_t       *shards;
     us_map_reader_t   r;
@@ -839,10 +825,6 @@ us_map_read(us_str_t text, char *err, size_t errlen)
         us_map_refuse(err, errlen, "out of memory");
         us_map_free(map);
         return NULL;
-    }
-
-    for (slot = 0; slot < US_SLOTS; slot++) {
-        map->slots[slot].owner = US_MAP_NOBODY;
     }
 
     r.map = map;
@@ -955,8 +937,8 @@ us_map_has_owner(const us_map_t *map, unsigned slot, uint32_t number)
 
     o = &map->slots[slot];
 
-    for (n = 0; n <= o->nformer; n++) {
-        if (map->shards[n ? o->former[n - 1] : o->owner].number == number) {
+    for (n = 0; n < o->n; n++) {
+        if (map->shards[o->shards[n]].number == number) {
             return 1;
         }
     }
@@ -1030,8 +1012,8 @@ us_map_follows(const us_map_t *old, const us_map_t *next, char *err,
     for (slot = 0; slot < US_SLOTS; slot++) {
         o = &old->slots[slot];
 
-        for (n = 0; n <= o->nformer; n++) {
-            number = old->shards[n ? o->former[n - 1] : o->owner].number;
+        for (n = 0; n < o->n; n++) {
+            number = old->shards[o->shards[n]].number;
 
             if (!us_map_has_owner(next, slot, number)) {
                 return us_map_refuse(err, errlen, "slot %u has lost shard %u; "
@@ -1145,24 +1127,15 @@ us_map_tag_put(uint8_t *p, const us_map_tag_t *tag)
 int
 us_map_tag_parse(us_map_tag_t *tag, us_str_t text)
 {
-    uint8_t         again[US_MAP_TAG_LEN];
-    uint64_t        shard;
-    us_str_t        words[4];
-    unsigned        n;
-    const uint8_t  *p, *end;
+    uint8_t   again[US_MAP_TAG_LEN];
+    uint64_t  shard;
+    us_str_t  rest, words[4];
+    unsigned  n;
 
-    p = text.data;
-    end = p + text.len;
+    rest = text;
 
     for (n = 0; n < 4; n++) {
-        words[n].data = p;
-
-        while (p < end && *p != ' ') {
-            p++;
-        }
-
-        words[n].len = p - words[n].data;
-        p += p < end;
+        (void) us_str_cut(&rest, ' ', &words[n]);
     }
 
     if (us_map_uuid(words[0], tag->cluster) == -1
@@ -1200,47 +1173,33 @@ typedef struct {
 int
 us_shard_parse(us_shard_t *s, us_str_t text, char *err, size_t errlen)
 {
-    uint64_t        number;
-    us_str_t        word;
-    const uint8_t  *p, *end;
+    int       more;
+    uint64_t  number;
+    us_str_t  rest, word;
 
     memset(s, 0, sizeof(us_shard_t));
-    end = text.data + text.len;
-    p = memchr(text.data, '=', text.len);
+    rest = text;
 
-    if (p == NULL
-        || us_map_number((us_str_t) { p - text.data, text.data },
-                         US_SHARDS - 1, &number) == -1)
+    if (!us_str_cut(&rest, '=', &word)
+        || us_map_number(word, US_SHARDS - 1, &number) == -1
+        || !us_str_cut(&rest, ',', &word)
+        || us_map_uuid(word, s->uuid) == -1)
     {
         goto failed;
     }
 
     s->number = (uint32_t) number;
 
-    word.data = p + 1;
-    p = memchr(word.data, ',', end - word.data);
-
-    if (p == NULL) {
-        goto failed;
-    }
-
-    word.len = p - word.data;
-
-    if (us_map_uuid(word, s->uuid) == -1) {
-        goto failed;
-    }
-
-    for ( /* void */ ; p; p = memchr(word.data, ',', end - word.data)) {
-        word.data = p + 1;
-        p = memchr(word.data, ',', end - word.data);
-        word.len = (p ? p : end) - word.data;
+    do {
+        more = us_str_cut(&rest, ',', &word);
 
         if (s->nnodes == US_MAP_NODES || !us_map_is_node(word)) {
             goto failed;
         }
 
         s->nodes[s->nnodes++] = word;
-    }
+
+    } while (more);
 
     return 0;
 
@@ -1371,7 +1330,7 @@ us_map_first(const uint8_t cluster[16], us_str_t norm, us_key_t key,
                    || (2 * load + d->weight[slot]) * left <= 2 * rest))
         {
             load += d->weight[slot];
-            d->map.slots[slot++].owner = (uint16_t) i;
+            d->map.slots[slot++] = (us_owners_t) { 1, { (uint16_t) i } };
         }
 
         rest -= load;
@@ -1405,21 +1364,22 @@ us_draft_give(us_draft_t *d, uint16_t to, uint64_t part)
 
     for (slot = US_SLOTS - 1; slot >= 0; slot--) {
         o = &d->map.slots[slot];
-        load = d->load[o->owner];
+        load = d->load[o->shards[0]];
 
-        if (o->owner == to || load == 0 || load < most
-            || o->nformer == US_MAP_FORMER
+        if (o->shards[0] == to || load == 0 || load < most
+            || o->n > US_MAP_FORMER
             || 2 * d->load[to] + d->weight[slot] > 2 * part
             || load < d->load[to] + 2 * d->weight[slot])
         {
             continue;
         }
 
-        if (load > most || o->owner < d->map.slots[chosen].owner
-            || (o->owner == d->map.slots[chosen].owner && o->nformer < least))
+        if (load > most || o->shards[0] < d->map.slots[chosen].shards[0]
+            || (o->shards[0] == d->map.slots[chosen].shards[0]
+                && o->n < least))
         {
             most = load;
-            least = o->nformer;
+            least = o->n;
             chosen = slot;
         }
     }
@@ -1429,12 +1389,11 @@ us_draft_give(us_draft_t *d, uint16_t to, uint64_t part)
     }
 
     o = &d->map.slots[chosen];
-    memmove(o->former + 1, o->former, o->nformer * sizeof(o->former[0]));
-    o->former[0] = o->owner;
-    o->nformer++;
-    d->load[o->owner] -= d->weight[chosen];
+    d->load[o->shards[0]] -= d->weight[chosen];
     d->load[to] += d->weight[chosen];
-    o->owner = to;
+    memmove(o->shards + 1, o->shards, o->n * sizeof(o->shards[0]));
+    o->shards[0] = to;
+    o->n++;
 
     return 0;
 }
@@ -1471,13 +1430,12 @@ us_map_grow(const us_map_t *map, const us_shard_t *shards, uint32_t n,
     for (i = 0; i < US_SLOTS; i++) {
         o = &d->map.slots[i];
         *o = map->slots[i];
-        o->owner = index[o->owner];
 
-        for (k = 0; k < o->nformer; k++) {
-            o->former[k] = index[o->former[k]];
+        for (k = 0; k < o->n; k++) {
+            o->shards[k] = index[o->shards[k]];
         }
 
-        d->load[o->owner] += d->weight[i];
+        d->load[o->shards[0]] += d->weight[i];
     }
 
     /* a shard without slots was emptied by its operators, and stays so */

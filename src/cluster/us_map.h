@@ -126,12 +126,14 @@ typedef struct {
 } us_shard_t;
 
 
-/* of a slot: indexes into map->shards, not shard numbers */
+/*
+ * Of a slot: the owner, then all former owners, the latest first.  They are
+ * indexes into map->shards, not shard numbers.
+ */
 
 typedef struct {
-    uint16_t          owner;
-    uint16_t          nformer;
-    uint16_t          former[US_MAP_FORMER];
+    uint16_t          n;              /* from 1 */
+    uint16_t          shards[1 + US_MAP_FORMER];
 } us_owners_t;
 
 

@@ -60,39 +60,45 @@ us_scatter_free(us_scatter_t *s)
 }
 
 
-static uint8_t *
-us_scatter_room(us_scatter_t *s, size_t len)
+/* 0, or -1: no memory */
+
+static int
+us_scatter_copy(us_scatter_t *s, us_str_t text, us_str_t *copy)
 {
     size_t              size;
-    uint8_t            *p;
-    us_scatter_text_t  *text;
+    us_scatter_text_t  *t;
 
-    text = s->texts;
+    t = s->texts;
 
-    if (text == NULL || text->size - text->used < len) {
+    if (t == NULL || t->size - t->used < text.len) {
 
         /* a single URL costs no more than itself */
 
-        size = s->n ? US_SCATTER_TEXT : 256;
-        size = size < len ? len : size;
+        size = s->n > 1 ? US_SCATTER_TEXT : 256;
+        size = size < text.len ? text.len : size;
 
-        text = malloc(sizeof(us_scatter_text_t) + size);
-        if (text == NULL) {
-            return NULL;
+        t = malloc(sizeof(us_scatter_text_t) + size);
+        if (t == NULL) {
+            return -1;
         }
 
-        text->next = s->texts;
-        text->used = 0;
-        text->size = size;
-        s->texts = text;
+        t->next = s->texts;
+        t->used = 0;
+        t->size = size;
+        s->texts = t;
     }
 
-    p = text->data + text->used;
-    text->used += len;
+    copy->data = t->data + t->used;
+    copy->len = text.len;
 
-    return p;
+    (void) us_put_str(t->data + t->used, text);
+    t->used += text.len;
+
+    return 0;
 }
 
+
+/* one that no shard is asked about, so far */
 
 static us_scatter_item_t *
 us_scatter_item(us_scatter_t *s)
@@ -124,24 +130,42 @@ us_scatter_item(us_scatter_t *s)
 int
 us_scatter_url(us_scatter_t *s, us_str_t url)
 {
-    uint8_t            *p;
     us_scatter_item_t  *item;
 
-    p = us_scatter_room(s, url.len);
     item = us_scatter_item(s);
 
-    if (p == NULL || item == NULL) {
+    if (item == NULL || us_scatter_copy(s, url, &item->url) != 0) {
         return -1;
     }
 
-    memcpy(p, url.data, url.len);
-
-    item->url.data = p;
-    item->url.len = url.len;
     item->slot = us_slot(us_slot_key(s->map->key, item->url));
     item->stage = US_STAGE_FIRST;
 
     return 0;
+}
+
+
+int
+us_scatter_local(us_scatter_t *s, us_answer_t status, us_str_t why)
+{
+    us_scatter_item_t  *item;
+
+    item = us_scatter_item(s);
+
+    if (item == NULL) {
+        return -1;
+    }
+
+    item->status = status;
+
+    return us_scatter_copy(s, why, &item->text);
+}
+
+
+int
+us_scatter_ref(us_scatter_t *s, us_str_t ref)
+{
+    return us_scatter_copy(s, ref, &s->items[s->n - 1].ref);
 }
 
 
@@ -150,18 +174,13 @@ us_scatter_url(us_scatter_t *s, us_str_t url)
 static int
 us_scatter_digits(us_scatter_t *s, us_scatter_item_t *item)
 {
-    uint8_t  *p;
+    us_str_t  text;
+    uint8_t   digits[US_U64_LEN];
 
-    p = us_scatter_room(s, US_U64_LEN);
+    text.data = digits;
+    text.len = us_put_u64(digits, item->id) - digits;
 
-    if (p == NULL) {
-        return -1;
-    }
-
-    item->url.data = p;
-    item->url.len = (size_t) (us_put_u64(p, item->id) - p);
-
-    return 0;
+    return us_scatter_copy(s, text, &item->url);
 }
 
 
@@ -186,23 +205,19 @@ us_scatter_id(us_scatter_t *s, uint64_t id)
     if (shard == -1) {
         item->id = US_WIRE_NO_ID;
         item->status = US_ANSWER_UNAVAILABLE;
-        item->stage = US_STAGE_DONE;
         item->lost = 1;
 
         return 0;
     }
 
+    if (us_scatter_digits(s, item) != 0) {
+        return -1;
+    }
+
     item->shard = (uint16_t) shard;
     item->stage = US_STAGE_LAST;
 
-    return us_scatter_digits(s, item);
-}
-
-
-int
-us_scatter_local(us_scatter_t *s)
-{
-    return us_scatter_item(s) ? 0 : -1;
+    return 0;
 }
 
 
@@ -221,7 +236,9 @@ us_scatter_hit(const us_scatter_item_t *item)
 static int
 us_scatter_settle(us_scatter_t *s, us_scatter_item_t *item)
 {
-    unsigned  owner;
+    const us_owners_t  *owners;
+
+    owners = &s->map->slots[item->slot];
 
     if (s->action == US_SCATTER_BY_ID && us_scatter_hit(item)) {
 
@@ -254,7 +271,7 @@ us_scatter_settle(us_scatter_t *s, us_scatter_item_t *item)
             || item->status == US_ANSWER_NONE))
     {
 
-        if (item->stage == US_STAGE_ASK && s->map->slots[item->slot].nformer) {
+        if (item->stage == US_STAGE_ASK && owners->n > 1) {
 
             /* the owner has denied it, or has not answered: others may hit */
 
@@ -268,7 +285,7 @@ us_scatter_settle(us_scatter_t *s, us_scatter_item_t *item)
         } else if (s->action == US_SCATTER_ADD) {
             item->stage = US_STAGE_LAST;
             item->status = US_ANSWER_NONE;
-            item->shard = s->map->slots[item->slot].owner;
+            item->shard = owners->shards[0];
 
             if (item->spelled) {
                 item->url = item->text;
@@ -282,8 +299,7 @@ us_scatter_settle(us_scatter_t *s, us_scatter_item_t *item)
 
             item->status = s->action == US_SCATTER_BY_ID ? US_ANSWER_UNKNOWN
                                                          : US_ANSWER_UNSEEN;
-            owner = s->map->slots[item->slot].owner;
-            item->number = s->map->shards[owner].number;
+            item->number = s->map->shards[owners->shards[0]].number;
         }
     }
 
@@ -310,32 +326,26 @@ us_scatter_targets(const us_scatter_t *s, const us_scatter_item_t *item,
 
     switch (item->stage) {
 
-    case US_STAGE_DIRECT:
     case US_STAGE_LAST:
-
-        if (item->status != US_ANSWER_NONE) {
-            return 0;
-        }
-
         lanes[0] = item->shard * US_SCATTER_KINDS;
         return 1;
 
     case US_STAGE_ASK:
-        lanes[0] = owners->owner * US_SCATTER_KINDS + 1;
+        lanes[0] = owners->shards[0] * US_SCATTER_KINDS + 1;
         return 1;
 
     case US_STAGE_FORMER:
 
-        for (i = 0; i < owners->nformer; i++) {
-            lanes[i] = owners->former[i] * US_SCATTER_KINDS + 1;
+        for (i = 1; i < owners->n; i++) {
+            lanes[i - 1] = owners->shards[i] * US_SCATTER_KINDS + 1;
         }
 
-        return i;
+        return i - 1;
 
     case US_STAGE_OWNERS:
 
-        for (i = 0, n = 0; i <= owners->nformer; i++) {
-            shard = i ? owners->former[i - 1] : owners->owner;
+        for (i = 0, n = 0; i < owners->n; i++) {
+            shard = owners->shards[i];
 
             if (!item->by_id || s->map->shards[shard].number
                                 != item->id >> US_SHARD_SHIFT)
@@ -456,7 +466,7 @@ us_scatter_round(us_scatter_t *s)
 
         } else if (item->stage == US_STAGE_FIRST) {
             owners = &s->map->slots[item->slot];
-            item->shard = owners->owner;
+            item->shard = owners->shards[0];
             item->status = US_ANSWER_NONE;
 
             /* if nobody has it, next_id is that of the shard to add it */
@@ -466,8 +476,8 @@ us_scatter_round(us_scatter_t *s)
             }
 
             item->stage = s->action == US_SCATTER_ERASE ? US_STAGE_OWNERS
-                          : owners->nformer || s->action == US_SCATTER_BY_ID
-                          ? US_STAGE_ASK : US_STAGE_DIRECT;
+                          : owners->n > 1 || s->action == US_SCATTER_BY_ID
+                          ? US_STAGE_ASK : US_STAGE_LAST;
         }
     }
 
@@ -771,7 +781,7 @@ us_scatter_answer(us_scatter_t *s, us_scatter_item_t *item,
             {
                 item->url = line->text;
                 item->slot = us_slot(us_slot_key(s->map->key, item->url));
-                item->stage = s->map->slots[item->slot].nformer
+                item->stage = s->map->slots[item->slot].n > 1
                               ? US_STAGE_FIRST : US_STAGE_DONE;
             }
 
@@ -788,9 +798,7 @@ us_scatter_answer(us_scatter_t *s, us_scatter_item_t *item,
     us_scatter_take(s, item, lane, line);
     item->moved = (line->status == US_ANSWER_UNAVAILABLE);
 
-    if (item->stage == US_STAGE_LAST && item->known
-        && item->status == US_ANSWER_NEW)
-    {
+    if (item->known && item->status == US_ANSWER_NEW) {
         item->site = US_WIRE_SITE_KNOWN;
     }
 

@@ -84,20 +84,19 @@ typedef enum {
 
 
 typedef enum {
-    US_STAGE_LOCAL = 0,               /* the router has answered it */
+    US_STAGE_DONE = 0,                /* no shard is asked any more */
     US_STAGE_FIRST,                   /* not asked so far */
-    US_STAGE_DIRECT,                  /* the owner is asked, nobody else */
-    US_STAGE_ASK,                     /* the owner is, to look it up */
+    US_STAGE_ASK,                     /* the owner is asked, to look it up */
     US_STAGE_FORMER,                  /* all former owners are */
-    US_STAGE_LAST,                    /* one shard is asked, after those */
-    US_STAGE_OWNERS,                  /* the owner and all former owners are */
-    US_STAGE_DONE
+    US_STAGE_LAST,                    /* one shard is, and none after it */
+    US_STAGE_OWNERS                   /* the owner and all former owners are */
 } us_stage_t;
 
 
 typedef struct {
     us_str_t             url;         /* as it is sent */
     us_str_t             text;        /* of the answer: a URL, or a reason */
+    us_str_t             ref;         /* the client's, for the answer */
     uint64_t             id;          /* or US_WIRE_NO_ID */
     uint64_t             time;
     uint16_t             slot;        /* of a URL */
@@ -171,8 +170,11 @@ int us_scatter_url(us_scatter_t *s, us_str_t url);
 /* the same: an id, which goes to its shard if the map has that */
 int us_scatter_id(us_scatter_t *s, uint64_t id);
 
-/* an item that goes to no shard */
-int us_scatter_local(us_scatter_t *s);
+/* the same: an item that goes to no shard, with its answer, which is copied */
+int us_scatter_local(us_scatter_t *s, us_answer_t status, us_str_t why);
+
+/* a ref for the last item, which is copied */
+int us_scatter_ref(us_scatter_t *s, us_str_t ref);
 
 /*
  * Begins the next round.  Returns 1 if lanes have items; 0: all items are

@@ -46,9 +46,7 @@ ngx_http_urlstore_ids_find(ngx_http_urlstore_ctx_t *ctx,
     ids->list.claimed = item->time;
     *url = item->text;
 
-    /* an id that no shard has, was asked of none */
-
-    return item->status == US_ANSWER_NONE ? US_ANSWER_UNKNOWN : item->status;
+    return item->status;
 }
 
 
@@ -114,7 +112,8 @@ ngx_http_urlstore_route_ids(ngx_http_urlstore_ctx_t *ctx)
             bad = us_id_parse(text, &id) == US_ID_OK
                   && id >> US_SHARD_SHIFT < US_SHARDS
                   ? us_scatter_id(&rounds->s, id)
-                  : us_scatter_local(&rounds->s);
+                  : us_scatter_local(&rounds->s, US_ANSWER_UNKNOWN,
+                                     us_string(""));
 
             if (bad) {
                 return NGX_HTTP_INTERNAL_SERVER_ERROR;
@@ -461,7 +460,7 @@ ngx_http_urlstore_route_site(ngx_http_urlstore_ctx_t *ctx)
     /* the oldest is the last one */
 
     if (p == NULL
-        || ngx_http_urlstore_fan_calls(fan, owners->nformer + 1) != NGX_OK)
+        || ngx_http_urlstore_fan_calls(fan, owners->n) != NGX_OK)
     {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
@@ -477,7 +476,7 @@ ngx_http_urlstore_route_site(ngx_http_urlstore_ctx_t *ctx)
     for (i = 0; i < fan->n; i++) {
         call = &fan->calls[i];
 
-        call->shard = i ? owners->former[i - 1] : owners->owner;
+        call->shard = owners->shards[i];
         call->reads = 1;
         call->single = 1;
         call->path = path;

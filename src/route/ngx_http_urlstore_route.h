@@ -159,6 +159,10 @@ typedef struct {
     unsigned                        forgets:1; /* a retry is not repeated all */
     ngx_http_urlstore_call_t        refusal;  /* status 0: there is none */
     ngx_array_t                     parts;    /* those of an erasure */
+
+    /* of a batch, whose `own` they are */
+    size_t                          texts;    /* bytes of its items */
+    ngx_uint_t                      shown;    /* items of the reply */
 } ngx_http_urlstore_rounds_t;
 
 

@@ -8,9 +8,6 @@
  *                           rounds                         the body has ended
  *                              |
  *                           answers: counted; shown by ngx_http_urlstore_batch
- *
- * What the router refuses itself, and the refs of all items, are notes beside
- * the scatter.
  */
 
 
@@ -20,30 +17,6 @@
 
 /* bytes of a reason that is made here */
 #define NGX_HTTP_URLSTORE_WORD  (sizeof("unknown:") + NGX_INT32_LEN)
-
-
-/* of an item that has a ref, or that the router refuses */
-
-typedef struct {
-    uint32_t                        index;
-    us_answer_t                     answer;
-    us_refusal_t                    refusal;
-    us_str_t                        why;
-    us_str_t                        ref;
-} ngx_http_urlstore_note_t;
-
-
-/* batch->own */
-
-typedef struct {
-    ngx_http_urlstore_rounds_t     *rounds;
-    us_scatter_t                   *s;        /* of these */
-    size_t                          size;     /* of the texts */
-    ngx_array_t                     notes;    /* ngx_http_urlstore_note_t */
-
-    ngx_uint_t                      shown;    /* items */
-    ngx_uint_t                      noted;    /* notes of these */
-} ngx_http_urlstore_scatter_t;
 
 
 /*
@@ -127,31 +100,20 @@ ngx_http_urlstore_scatter_paths(ngx_http_urlstore_batch_t *batch,
 }
 
 
-static us_answer_t
-ngx_http_urlstore_scatter_answer(us_scatter_item_t *item)
-{
-    return item->status == US_ANSWER_NONE || item->status == US_ANSWER_DAMAGED
-           ? US_ANSWER_UNAVAILABLE : item->status;
-}
-
-
-/* of the items in their order; word: room for a reason */
+/* of an item that is done; word: room for a reason */
 
 static void
 ngx_http_urlstore_scatter_record(ngx_http_urlstore_batch_t *batch,
-    ngx_uint_t i, us_answer_record_t *rec, us_str_t *text, us_str_t *ref,
+    ngx_uint_t i, us_answer_record_t *rec, us_str_t *text,
     u_char word[NGX_HTTP_URLSTORE_WORD])
 {
-    us_scatter_item_t            *item;
-    ngx_http_urlstore_note_t     *note;
-    ngx_http_urlstore_scatter_t  *sc;
+    us_scatter_item_t           *item;
+    ngx_http_urlstore_rounds_t  *rounds;
 
-    sc = batch->own;
-    item = &sc->s->items[i];
-    note = (ngx_http_urlstore_note_t *) sc->notes.elts + sc->noted;
+    rounds = batch->own;
+    item = &rounds->s.items[i];
 
     *text = item->text;
-    *ref = us_string("");
 
     rec->id = item->id;
     rec->claimed = item->time;
@@ -159,17 +121,7 @@ ngx_http_urlstore_scatter_record(ngx_http_urlstore_batch_t *batch,
     rec->stored = item->stored;
     rec->new_site = (item->site == US_WIRE_SITE_NEW);
     rec->text = US_ANSWER_WHY;
-    rec->answer = ngx_http_urlstore_scatter_answer(item);
-
-    if (sc->noted < sc->notes.nelts && note->index == i) {
-        sc->noted++;
-        *ref = note->ref;
-
-        if (item->stage == US_STAGE_LOCAL) {
-            rec->answer = note->answer;
-            *text = note->why;
-        }
-    }
+    rec->answer = item->status;
 
     switch (rec->answer) {
 
@@ -199,7 +151,6 @@ ngx_http_urlstore_scatter_record(ngx_http_urlstore_batch_t *batch,
 
         /* of what was sent as an id, there may be no URL */
 
-        *text = item->text;
         rec->text = text->len > 1 && !(item->by_id && batch->answers.erases)
                     ? US_ANSWER_URL : US_ANSWER_NO_TEXT;
         text->len = text->len > 1 ? text->len : 0;
@@ -217,47 +168,48 @@ ngx_http_urlstore_scatter_record(ngx_http_urlstore_batch_t *batch,
 static ngx_int_t
 ngx_http_urlstore_scatter_first(ngx_http_urlstore_batch_t *batch)
 {
-    size_t                        len;
-    us_str_t                      text, ref;
-    us_refusal_t                 *refusal;
-    us_verdict_t                  v;
-    us_answer_record_t            rec;
-    ngx_http_urlstore_out_t      *out;
-    ngx_http_urlstore_note_t     *note;
-    ngx_http_urlstore_scatter_t  *sc;
-    u_char                        word[NGX_HTTP_URLSTORE_WORD];
-    u_char                        why[US_REFUSAL_WORD];
+    size_t                       len;
+    us_str_t                     text;
+    us_refusal_t                *refusal;
+    us_verdict_t                 v;
+    us_scatter_item_t           *item;
+    us_answer_record_t           rec;
+    ngx_http_urlstore_out_t     *out;
+    ngx_http_urlstore_rounds_t  *rounds;
+    u_char                       word[NGX_HTTP_URLSTORE_WORD];
+    u_char                       why[US_REFUSAL_WORD];
 
-    sc = batch->own;
-    note = sc->notes.elts;
+    rounds = batch->own;
+    item = rounds->s.items;
     out = &batch->records;
     refusal = &batch->refusal;
 
-    if (sc->s->n == 0) {
+    if (rounds->s.n == 0) {
         return NGX_OK;
     }
 
-    sc->noted = 0;
-    ngx_http_urlstore_scatter_record(batch, 0, &rec, &text, &ref, word);
+    ngx_http_urlstore_scatter_record(batch, 0, &rec, &text, word);
 
     if (ngx_http_urlstore_out_room(out, sizeof(us_answer_record_t) + text.len
-                                        + ref.len)
+                                        + item->ref.len)
         != NGX_OK)
     {
         return NGX_ERROR;
     }
 
     rec.text_len = text.len;
-    rec.ref_len = ref.len;
+    rec.ref_len = item->ref.len;
 
     out->pos = ngx_cpymem(out->pos, &rec, sizeof(us_answer_record_t));
-    out->pos = ngx_cpymem(out->pos, text.data, text.len);
-    out->pos = ngx_cpymem(out->pos, ref.data, ref.len);
+    out->pos = us_put_str(out->pos, text);
+    out->pos = us_put_str(out->pos, item->ref);
 
     batch->first = rec.answer;
 
-    if (sc->s->items[0].stage == US_STAGE_LOCAL) {
-        *refusal = note[0].refusal;
+    if (item->url.len == 0) {
+
+        /* it was sent to no shard */
+
         return NGX_OK;
     }
 
@@ -299,14 +251,14 @@ ngx_http_urlstore_scatter_first(ngx_http_urlstore_batch_t *batch)
 static ngx_int_t
 ngx_http_urlstore_scatter_shards(ngx_http_urlstore_batch_t *batch)
 {
-    ngx_uint_t                    i;
-    us_answer_shard_t            *a;
-    us_scatter_shard_t           *shard;
-    ngx_http_urlstore_scatter_t  *sc;
+    ngx_uint_t                   i;
+    us_answer_shard_t           *a;
+    us_scatter_shard_t          *shard;
+    ngx_http_urlstore_rounds_t  *rounds;
 
-    sc = batch->own;
+    rounds = batch->own;
 
-    a = ngx_palloc(batch->ctx->r->pool, sc->s->map->nshards
+    a = ngx_palloc(batch->ctx->r->pool, rounds->s.map->nshards
                                    * sizeof(us_answer_shard_t));
     if (a == NULL) {
         return NGX_ERROR;
@@ -314,18 +266,18 @@ ngx_http_urlstore_scatter_shards(ngx_http_urlstore_batch_t *batch)
 
     batch->answers.shards = a;
 
-    for (i = 0; i < sc->s->map->nshards; i++) {
-        shard = &sc->s->shards[i];
+    for (i = 0; i < rounds->s.map->nshards; i++) {
+        shard = &rounds->s.shards[i];
 
         if (!shard->answered) {
             continue;
         }
 
-        a->number = sc->s->map->shards[i].number;
+        a->number = rounds->s.map->shards[i].number;
         a->next_id = shard->first.next_id;
         a->epoch = shard->first.epoch;
 
-        if (sc->s->n == 1 && a->number == sc->s->items[0].number) {
+        if (rounds->s.n == 1 && a->number == rounds->s.items[0].number) {
             batch->answers.next_id = a->next_id;
             batch->answers.epoch = a->epoch;
         }
@@ -347,15 +299,15 @@ ngx_http_urlstore_scatter_shards(ngx_http_urlstore_batch_t *batch)
 static ngx_int_t
 ngx_http_urlstore_scatter_erased(ngx_http_urlstore_batch_t *batch)
 {
-    ngx_str_t                    *name;
-    ngx_http_urlstore_ctx_t      *ctx;
-    ngx_http_urlstore_scatter_t  *sc;
+    ngx_str_t                   *name;
+    ngx_http_urlstore_ctx_t     *ctx;
+    ngx_http_urlstore_rounds_t  *rounds;
 
     ctx = batch->ctx;
-    sc = batch->own;
+    rounds = batch->own;
 
     if (ctx->r->method == NGX_HTTP_DELETE && batch->end == NGX_DONE) {
-        ctx->id = sc->s->items[0].id;
+        ctx->id = rounds->s.items[0].id;
         ctx->answer = batch->first;
 
         if (batch->first == US_ANSWER_UNKNOWN) {
@@ -367,21 +319,21 @@ ngx_http_urlstore_scatter_erased(ngx_http_urlstore_batch_t *batch)
         }
     }
 
-    if (sc->rounds->parts.nelts == 0) {
+    if (rounds->parts.nelts == 0) {
         return ngx_http_urlstore_batch_end(batch);
     }
 
     name = ngx_palloc(ctx->r->pool, sizeof(ngx_str_t));
 
     if (name == NULL
-        || ngx_http_urlstore_parts_name(ctx->r->pool, &sc->rounds->parts, name)
+        || ngx_http_urlstore_parts_name(ctx->r->pool, &rounds->parts, name)
            != NGX_OK)
     {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
     if (ctx->r->method == NGX_HTTP_DELETE && batch->first == US_ANSWER_ERASED) {
-        return ngx_http_urlstore_parts_show(ctx, &sc->rounds->parts, name);
+        return ngx_http_urlstore_parts_show(ctx, &rounds->parts, name);
     }
 
     batch->answers.erased = ngx_http_urlstore_str(name);
@@ -399,35 +351,37 @@ ngx_http_urlstore_scatter_erased(ngx_http_urlstore_batch_t *batch)
 static ngx_int_t
 ngx_http_urlstore_scatter_done(ngx_http_urlstore_ctx_t *ctx)
 {
-    uint64_t                     *counts;
-    ngx_int_t                     rc;
-    ngx_uint_t                    i;
-    us_answer_t                   answer;
-    us_scatter_t                 *s;
-    us_scatter_item_t            *item;
-    ngx_http_urlstore_note_t     *note;
-    ngx_http_urlstore_batch_t    *batch;
-    ngx_http_urlstore_scatter_t  *sc;
+    uint64_t                    *counts;
+    ngx_int_t                    rc;
+    ngx_uint_t                   i, repeats;
+    us_scatter_t                *s;
+    us_scatter_item_t           *item;
+    ngx_http_urlstore_batch_t   *batch;
+    ngx_http_urlstore_rounds_t  *rounds;
 
     batch = ctx->data;
     counts = batch->answers.counts;
-    sc = batch->own;
-    s = sc->s;
+    rounds = batch->own;
+    s = &rounds->s;
 
-    if (ctx->key.name && ngx_http_urlstore_repeatable(batch)) {
-        ctx->repeats = !sc->rounds->forgets;
+    repeats = ctx->key.name && ngx_http_urlstore_repeatable(batch);
+    ctx->repeats = repeats && !rounds->forgets;
+
+    for (i = 0; i < s->n; i++) {
+        item = &s->items[i];
+
+        if (item->status == US_ANSWER_NONE
+            || item->status == US_ANSWER_DAMAGED)
+        {
+            item->status = US_ANSWER_UNAVAILABLE;
+        }
 
         /* of equal items in two parts of a lane, a shard repeats both */
 
-        for (i = 0; i < s->n; i++) {
-            item = &s->items[i];
-
-            if (item->status != US_ANSWER_NEW && item->status != US_ANSWER_DUE
-                && item->status != US_ANSWER_IN)
-            {
-                continue;
-            }
-
+        if (repeats && (item->status == US_ANSWER_NEW
+                        || item->status == US_ANSWER_DUE
+                        || item->status == US_ANSWER_IN))
+        {
             rc = ngx_http_urlstore_once(batch, item->id);
 
             if (rc == NGX_ERROR) {
@@ -442,27 +396,14 @@ ngx_http_urlstore_scatter_done(ngx_http_urlstore_ctx_t *ctx)
                 item->time = 0;
             }
         }
-    }
 
-    for (i = 0; i < s->n; i++) {
-        if (s->items[i].stage != US_STAGE_LOCAL) {
-            answer = ngx_http_urlstore_scatter_answer(&s->items[i]);
-            counts[answer]++;
-            batch->free += (answer == US_ANSWER_NEW
-                            && s->items[i].stored == US_ANSWER_SEEN);
-        }
-    }
-
-    note = sc->notes.elts;
-
-    for (i = 0; i < sc->notes.nelts; i++) {
-        if (s->items[note[i].index].stage == US_STAGE_LOCAL) {
-            counts[note[i].answer]++;
-        }
+        counts[item->status]++;
+        batch->free += (item->status == US_ANSWER_NEW
+                        && item->stored == US_ANSWER_SEEN);
     }
 
     ctx->processed = s->n;
-    batch->long_reply = (sc->size > NGX_HTTP_URLSTORE_KEPT);
+    batch->long_reply = (rounds->texts > NGX_HTTP_URLSTORE_KEPT);
 
     ctx->wrote = (counts[US_ANSWER_NEW] | counts[US_ANSWER_DUE]
                   | counts[US_ANSWER_SET] | counts[US_ANSWER_CLEAR]
@@ -473,15 +414,15 @@ ngx_http_urlstore_scatter_done(ngx_http_urlstore_ctx_t *ctx)
 
     if (batch->end == NGX_DONE && s->n && counts[US_ANSWER_UNAVAILABLE] == s->n)
     {
-        return ngx_http_urlstore_rounds_none(sc->rounds);
+        return ngx_http_urlstore_rounds_none(rounds);
     }
 
-    if (batch->end == NGX_DONE && sc->rounds->over) {
+    if (batch->end == NGX_DONE && rounds->over) {
         batch->end = ngx_http_urlstore_fault(ctx,
                                         NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
                                         "the answers have more than %uz bytes "
                                         "(urlstore_max_reply): send fewer "
-                                        "items", sc->rounds->limit);
+                                        "items", rounds->limit);
     }
 
     if (ngx_http_urlstore_scatter_first(batch) != NGX_OK
@@ -501,27 +442,24 @@ static ngx_int_t
 ngx_http_urlstore_scatter_show(ngx_http_urlstore_batch_t *batch,
     ngx_http_urlstore_out_t *out)
 {
-    us_str_t                      text, ref;
-    us_answer_record_t            rec;
-    ngx_http_urlstore_scatter_t  *sc;
-    u_char                        word[NGX_HTTP_URLSTORE_WORD];
+    us_str_t                     text;
+    us_answer_record_t           rec;
+    ngx_http_urlstore_rounds_t  *rounds;
+    u_char                       word[NGX_HTTP_URLSTORE_WORD];
 
-    sc = batch->own;
+    rounds = batch->own;
 
-    if (sc->shown == 0) {
-        sc->noted = 0;
-    }
-
-    for ( /* void */ ; sc->shown < sc->s->n; sc->shown++) {
+    for ( /* void */ ; rounds->shown < rounds->s.n; rounds->shown++) {
 
         if (batch->long_reply && ngx_http_urlstore_out_enough(out)) {
             return NGX_AGAIN;
         }
 
-        ngx_http_urlstore_scatter_record(batch, sc->shown, &rec, &text, &ref,
+        ngx_http_urlstore_scatter_record(batch, rounds->shown, &rec, &text,
                                          word);
 
-        if (ngx_http_urlstore_answer_show(batch, out, &rec, text, ref)
+        if (ngx_http_urlstore_answer_show(batch, out, &rec, text,
+                                          rounds->s.items[rounds->shown].ref)
             != NGX_OK)
         {
             return NGX_ERROR;
@@ -535,11 +473,10 @@ ngx_http_urlstore_scatter_show(ngx_http_urlstore_batch_t *batch,
 ngx_int_t
 ngx_http_urlstore_scatter_begin(ngx_http_urlstore_batch_t *batch)
 {
-    ngx_int_t                     rc;
-    us_scatter_action_t           action;
-    ngx_http_urlstore_ctx_t      *ctx;
-    ngx_http_urlstore_rounds_t   *rounds;
-    ngx_http_urlstore_scatter_t  *sc;
+    ngx_int_t                    rc;
+    us_scatter_action_t          action;
+    ngx_http_urlstore_ctx_t     *ctx;
+    ngx_http_urlstore_rounds_t  *rounds;
 
     ctx = batch->ctx;
 
@@ -558,14 +495,7 @@ ngx_http_urlstore_scatter_begin(ngx_http_urlstore_batch_t *batch)
         return ngx_http_urlstore_route_sites(ctx, "sites");
     }
 
-    sc = ngx_pcalloc(ctx->r->pool, sizeof(ngx_http_urlstore_scatter_t));
-
-    if (sc == NULL
-        || ngx_array_init(&sc->notes, ctx->r->pool, 1,
-                          sizeof(ngx_http_urlstore_note_t))
-           != NGX_OK
-        || ngx_http_urlstore_scatter_paths(batch, rounds) != NGX_OK)
-    {
+    if (ngx_http_urlstore_scatter_paths(batch, rounds) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
@@ -589,9 +519,7 @@ ngx_http_urlstore_scatter_begin(ngx_http_urlstore_batch_t *batch)
 
     batch->answers.next_id = US_STORE_NO_ID;
 
-    sc->rounds = rounds;
-    sc->s = &rounds->s;
-    batch->own = sc;
+    batch->own = rounds;
     batch->show = ngx_http_urlstore_scatter_show;
 
     return NGX_DECLINED;
@@ -602,20 +530,18 @@ ngx_int_t
 ngx_http_urlstore_scatter_group(ngx_http_urlstore_batch_t *batch,
     ngx_http_urlstore_group_t *g)
 {
-    int                           rc;
-    u_char                       *p;
-    ngx_uint_t                    given;
-    ngx_http_urlstore_note_t     *note;
-    ngx_http_urlstore_entry_t    *e;
-    ngx_http_urlstore_scatter_t  *sc;
-    u_char                        word[US_REFUSAL_WORD];
+    int                          rc;
+    us_str_t                     why;
+    ngx_http_urlstore_entry_t   *e;
+    ngx_http_urlstore_rounds_t  *rounds;
+    u_char                       word[US_REFUSAL_WORD];
 
-    sc = batch->own;
+    rounds = batch->own;
 
     for ( /* void */ ; g->answered < g->n; g->answered++) {
         e = &g->entries[g->answered];
 
-        if (sc->size > batch->ctx->conf->max_reply) {
+        if (rounds->texts > batch->ctx->conf->max_reply) {
             return ngx_http_urlstore_fault(batch->ctx,
                                            NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
                                            "the answers have more than %uz "
@@ -624,72 +550,57 @@ ngx_http_urlstore_scatter_group(ngx_http_urlstore_batch_t *batch,
                                            batch->ctx->conf->max_reply);
         }
 
-        /* an id that a shard may have given */
-
-        given = e->by_id && e->id >> US_SHARD_SHIFT < US_SHARDS;
-
-        sc->size += sizeof(us_answer_record_t) + e->ref.len
+        rounds->texts += sizeof(us_answer_record_t) + e->ref.len
                     + (e->item ? e->item->url.len : US_REFUSAL_WORD);
 
-        if ((e->item == NULL && !given) || e->ref.len) {
-
-            note = ngx_array_push(&sc->notes);
-            if (note == NULL) {
-                goto failed;
-            }
-
-            ngx_memzero(note, sizeof(ngx_http_urlstore_note_t));
-
-            note->index = sc->s->n;
-            note->refusal = e->refusal;
-
-            if (e->by_id) {
-                note->answer = US_ANSWER_UNKNOWN;
-
-            } else if (e->item == NULL) {
-                note->answer = e->refusal.kind == US_INPUT_URL
-                               && us_verdict_rejected(e->refusal.verdict)
-                               ? US_ANSWER_REJECTED : US_ANSWER_INVALID;
-                note->why.len = us_refusal_word(word, &e->refusal) - word;
-            }
-
-            p = ngx_pnalloc(batch->ctx->r->pool,
-                            note->why.len + e->ref.len + 1);
-            if (p == NULL) {
-                goto failed;
-            }
-
-            note->why.data = p;
-            p = ngx_cpymem(p, word, note->why.len);
-
-            note->ref.data = p;
-            note->ref.len = e->ref.len;
-            ngx_memcpy(p, e->ref.data, e->ref.len);
+        if (rounds->s.n == 0) {
+            batch->refusal = e->refusal;
         }
 
-        rc = e->item ? us_scatter_url(sc->s, e->item->url)
-             : given ? us_scatter_id(sc->s, e->id) : us_scatter_local(sc->s);
+        if (e->item) {
+            rc = us_scatter_url(&rounds->s, e->item->url);
+
+        } else if (e->by_id) {
+
+            /* an id that no shard can have given is unknown */
+
+            rc = e->id >> US_SHARD_SHIFT < US_SHARDS
+                 ? us_scatter_id(&rounds->s, e->id)
+                 : us_scatter_local(&rounds->s, US_ANSWER_UNKNOWN,
+                                    us_string(""));
+
+        } else {
+            why.data = word;
+            why.len = us_refusal_word(word, &e->refusal) - word;
+
+            rc = us_scatter_local(&rounds->s,
+                                  e->refusal.kind == US_INPUT_URL
+                                  && us_verdict_rejected(e->refusal.verdict)
+                                  ? US_ANSWER_REJECTED : US_ANSWER_INVALID,
+                                  why);
+        }
+
+        if (rc == 0 && e->ref.len) {
+            rc = us_scatter_ref(&rounds->s, ngx_http_urlstore_str(&e->ref));
+        }
 
         if (rc != 0) {
-            goto failed;
+            return ngx_http_urlstore_fault(batch->ctx,
+                                           NGX_HTTP_INTERNAL_SERVER_ERROR,
+                                           "no memory for the batch");
         }
     }
 
     return NGX_OK;
-
-failed:
-
-    return ngx_http_urlstore_fault(batch->ctx, NGX_HTTP_INTERNAL_SERVER_ERROR,
-                                   "no memory for the batch");
 }
 
 
 ngx_int_t
 ngx_http_urlstore_scatter(ngx_http_urlstore_batch_t *batch)
 {
-    ngx_http_urlstore_scatter_t  *sc;
+    ngx_http_urlstore_rounds_t  *rounds;
 
-    sc = batch->own;
+    rounds = batch->own;
 
     if (batch->ctx->r->connection->error) {
 
@@ -702,5 +613,5 @@ ngx_http_urlstore_scatter(ngx_http_urlstore_batch_t *batch)
         return ngx_http_urlstore_batch_end(batch);
     }
 
-    return ngx_http_urlstore_fan_wait(sc->rounds->fan);
+    return ngx_http_urlstore_fan_wait(rounds->fan);
 }

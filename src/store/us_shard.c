@@ -392,14 +392,11 @@ us_shard_adopt_locked(us_store_t *s, const us_map_t *map, int self,
         o = &map->slots[i];
         state = US_SLOT_FOREIGN;
 
-        for (k = 0; k < o->nformer; k++) {
-            if (o->former[k] == self) {
-                state = US_SLOT_SEALED;
+        for (k = 0; k < o->n; k++) {
+            if (o->shards[k] == self) {
+                state = k ? US_SLOT_SEALED
+                        : o->n > 1 ? US_SLOT_INHERITED : US_SLOT_OWNED;
             }
-        }
-
-        if (o->owner == self) {
-            state = o->nformer ? US_SLOT_INHERITED : US_SLOT_OWNED;
         }
 
         to->slots[i / 4] |= (uint8_t) (state << i % 4 * 2);

@@ -95,11 +95,11 @@ test_map(void **state)
     assert_int_equal(map->shards[1].number, 7);
     assert_int_equal(map->shards[1].uuid[0], 0xc1);
 
-    assert_int_equal(map->slots[1023].owner, 0);
-    assert_int_equal(map->slots[1023].nformer, 0);
-    assert_int_equal(map->slots[1024].owner, 1);
-    assert_int_equal(map->slots[4095].nformer, 1);
-    assert_int_equal(map->slots[4095].former[0], 0);
+    assert_int_equal(map->slots[1023].shards[0], 0);
+    assert_int_equal(map->slots[1023].n, 1);
+    assert_int_equal(map->slots[1024].shards[0], 1);
+    assert_int_equal(map->slots[4095].n, 2);
+    assert_int_equal(map->slots[4095].shards[1], 0);
 
     assert_int_equal(us_map_shard(map, 0), 0);
     assert_int_equal(us_map_shard(map, 7), 1);
@@ -383,7 +383,7 @@ test_largest(void **state)
     text = largest(2, 16);
     map = map_of(text);
     assert_int_equal(map->nshards, US_SHARDS);
-    assert_int_equal(map->slots[7].former[15], 23);
+    assert_int_equal(map->slots[7].shards[16], 23);
     again = us_map_read(map->text, err, sizeof(err));
     assert_non_null(again);
     assert_memory_equal(map->digest, again->digest, 16);
@@ -526,7 +526,7 @@ test_slots(void **state)
                      0xcbf);
 
     map = map_of(MAP);
-    assert_int_equal(us_map_owners(map, str("http://123456789"))->owner, 1);
+    assert_int_equal(us_map_owners(map, str("http://123456789"))->shards[0], 1);
     us_map_free(map);
 
     assert_true(us_cluster_id(7, 5) == 7 * ((uint64_t) 1 << 40) + 5);

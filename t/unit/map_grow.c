@@ -108,7 +108,7 @@ owned(const us_map_t *map, unsigned *n)
     memset(n, 0, map->nshards * sizeof(unsigned));
 
     for (slot = 0; slot < US_SLOTS; slot++) {
-        n[map->slots[slot].owner]++;
+        n[map->slots[slot].shards[0]]++;
     }
 }
 
@@ -210,8 +210,9 @@ test_grow(void **state)
     assert_int_equal(map->shards[1].number, 3);
 
     for (slot = 0; slot < US_SLOTS; slot++) {
-        if (map->slots[slot].owner != 1) {
-            assert_int_equal(map->slots[slot].owner, was[slot].owner ? 2 : 0);
+        if (map->slots[slot].shards[0] != 1) {
+            assert_int_equal(map->slots[slot].shards[0],
+                             was[slot].shards[0] ? 2 : 0);
         }
     }
 
@@ -241,13 +242,12 @@ test_history(void **state)
     }
 
     for (slot = 0, most = 0; slot < US_SLOTS; slot++) {
-        most = map->slots[slot].nformer > most ? map->slots[slot].nformer
-                                               : most;
+        most = map->slots[slot].n > most ? map->slots[slot].n : most;
     }
 
     assert_int_equal(map->nshards, 1024);
     even(map, 1);
-    assert_in_range(most, 6, 12);
+    assert_in_range(most, 7, 13);
     us_map_free(map);
 }
 
@@ -332,10 +332,10 @@ test_full(void **state)
     s = shard(77, text, sizeof(text));
     next = us_map_grow(map, &s, 1, NULL, err, sizeof(err));
     assert_non_null(next);
-    assert_int_equal(next->slots[4000].owner, 0);
-    assert_int_equal(next->slots[4001].owner, 17);
-    assert_int_equal(next->slots[4095].owner, 17);
-    assert_int_equal(next->slots[4095].former[0], 0);
+    assert_int_equal(next->slots[4000].shards[0], 0);
+    assert_int_equal(next->slots[4001].shards[0], 17);
+    assert_int_equal(next->slots[4095].shards[0], 17);
+    assert_int_equal(next->slots[4095].shards[1], 0);
     us_map_free(next);
     us_map_free(map);
 
@@ -357,7 +357,7 @@ load(const us_map_t *map, const uint32_t *weight, uint32_t shard)
     unsigned  slot;
 
     for (slot = 0, n = 0; slot < US_SLOTS; slot++) {
-        n += map->slots[slot].owner == shard ? weight[slot] : 0;
+        n += map->slots[slot].shards[0] == shard ? weight[slot] : 0;
     }
 
     return n;
@@ -423,8 +423,8 @@ test_weights(void **state)
 
     next = us_map_grow(map, &s[3], 1, weight, err, sizeof(err));
     assert_non_null(next);
-    assert_int_equal(next->slots[100].owner, map->slots[100].owner);
-    assert_int_equal(next->slots[100].nformer, 0);
+    assert_int_equal(next->slots[100].shards[0], map->slots[100].shards[0]);
+    assert_int_equal(next->slots[100].n, 1);
     assert_in_range(load(next, weight, 3), total / 3, total / 2);
     us_map_free(next);
     us_map_free(map);
@@ -437,7 +437,7 @@ test_weights(void **state)
     assert_non_null(map);
     next = us_map_grow(map, &s[1], 1, weight, err, sizeof(err));
     assert_non_null(next);
-    assert_int_equal(next->slots[4000].owner, 0);
+    assert_int_equal(next->slots[4000].shards[0], 0);
     us_map_free(next);
     us_map_free(map);
 

@@ -333,7 +333,8 @@ direct(void **state)
     begin(map, US_SCATTER_ADD);
 
     add("http://a/");
-    assert_int_equal(us_scatter_local(&s), 0);
+    assert_int_equal(us_scatter_local(&s, US_ANSWER_INVALID, str("port")), 0);
+    assert_int_equal(us_scatter_ref(&s, str("7")), 0);
     add("http://b/");
     add("http://a/");
 
@@ -350,7 +351,8 @@ direct(void **state)
 
     item_is(0, US_ANSWER_NEW, 1, "http://www.a/");
     assert_int_equal(s.items[0].id, TAG);
-    assert_int_equal(s.items[1].stage, US_STAGE_LOCAL);
+    item_is(1, US_ANSWER_INVALID, 0, "port");
+    assert_memory_equal(s.items[1].ref.data, "7", 1);
     item_is(2, US_ANSWER_REJECTED, 1, NULL);
     assert_memory_equal(s.items[2].text.data, "depth", 5);
     item_is(3, US_ANSWER_SEEN, 1, "http://www.a/");
