@@ -182,7 +182,7 @@ ngx_http_urlstore_route_zone(ngx_conf_t *cf,
     /* a signature that is not known is found by the check */
 
     if (cluster->map) {
-        zone->norm = us_norm_of(cluster->map->map->norm);
+        zone->norm = us_norm_of(cluster->map->norm);
     }
 
     if (ngx_http_urlstore_zone_add(cf, zone, NGX_HTTP_URLSTORE_ROUTE_ZONE)
@@ -364,7 +364,7 @@ ngx_http_urlstore_route_check(ngx_conf_t *cf)
             continue;
         }
 
-        map = cp[i]->map->map;
+        map = cp[i]->map;
         norm = us_norm_signature(cp[i]->zone->norm);
 
         if (!us_norm_same(norm, map->norm)) {

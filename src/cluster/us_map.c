@@ -877,7 +877,7 @@ failed:
 void
 us_map_free(us_map_t *map)
 {
-    if (map == NULL) {
+    if (map == NULL || map->holders-- > 0) {
         return;
     }
 

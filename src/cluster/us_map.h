@@ -151,6 +151,7 @@ typedef struct {
     us_owners_t       slots[US_SLOTS];
 
     uint8_t          *names;          /* what norm and nodes point into */
+    unsigned          holders;        /* beside its owner */
 } us_map_t;
 
 
@@ -161,8 +162,18 @@ typedef struct {
  */
 us_map_t *us_map_read(us_str_t text, char *err, size_t errlen);
 
-/* map may be NULL */
+/* the map goes with the last of its holders and its owner; may be NULL */
 void us_map_free(us_map_t *map);
+
+/* one more holder, which frees it, too */
+static inline us_map_t *
+us_map_hold(us_map_t *map)
+{
+    map->holders++;
+
+    return map;
+}
+
 
 /*
  * Whether a shard that has the map old may adopt next: same cluster, key and

@@ -54,11 +54,13 @@
      + 3 * NGX_INT64_LEN + us_json_quoted_max(US_MAP_NODE_LEN))
 
 
+/* commands, in this order */
+#define NGX_HTTP_URLSTORE_COMMANDS  "promote forget rebase"
+
 typedef enum {
     NGX_HTTP_URLSTORE_PROMOTE = 0,
     NGX_HTTP_URLSTORE_FORGET,
-    NGX_HTTP_URLSTORE_REBASE,
-    NGX_HTTP_URLSTORE_COMMANDS
+    NGX_HTTP_URLSTORE_REBASE
 } ngx_http_urlstore_command_e;
 
 
@@ -71,7 +73,6 @@ typedef ngx_int_t (*ngx_http_urlstore_post_pt)(
 
 struct ngx_http_urlstore_post_s {
     ngx_http_urlstore_ctx_t        *ctx;
-    ngx_http_urlstore_cluster_t    *cluster;
     ngx_int_t                       shard;    /* NGX_ERROR: all */
 
     /* looks at the shards; what it returns is the request's result */
@@ -81,7 +82,7 @@ struct ngx_http_urlstore_post_s {
     uint64_t                        most;     /* ms to wait; 0: for ever */
 
     /* of a command, and the zones that it is for */
-    ngx_uint_t                      command;
+    ngx_int_t                       command;
     ngx_array_t                     zones;
 
     /* of a map */
@@ -101,17 +102,14 @@ typedef struct {
 
 
 static const struct {
-    ngx_str_t                       name;
     const char                     *does;
     const char                     *reason;   /* of a 409: no shard */
     const char                     *has;
 } ngx_http_urlstore_post_commands[] = {
-    { ngx_string("promote"), "to become the primary",
-      "\"reason\":\"replicate\"", " and has replicate=" },
-    { ngx_string("forget"), NULL, "\"reason\":\"replicate\"",
-      " and has a log that has lost rows" },
-    { ngx_string("rebase"), "a new base of its log",
-      "\"reason\":\"standby\"", "" }
+    { "to become the primary", "\"reason\":\"replicate\"",
+      " and has replicate=" },
+    { NULL, "\"reason\":\"replicate\"", " and has a log that has lost rows" },
+    { "a new base of its log", "\"reason\":\"standby\"", "" }
 };
 
 
@@ -170,7 +168,6 @@ ngx_http_urlstore_post_create(ngx_http_urlstore_ctx_t *ctx,
     cln->handler = ngx_http_urlstore_post_cleanup;
 
     a->ctx = ctx;
-    a->cluster = ctx->conf->admin;
     a->shard = NGX_ERROR;
     a->look = look;
     a->since = ngx_http_urlstore_now();
@@ -186,33 +183,42 @@ ngx_http_urlstore_post_create(ngx_http_urlstore_ctx_t *ctx,
 /* for one shard only; NGX_ERROR: it is not the number of a shard */
 
 static ngx_int_t
-ngx_http_urlstore_post_only(ngx_http_urlstore_post_t *a, u_char *number,
-    size_t len)
+ngx_http_urlstore_post_only(ngx_http_urlstore_post_t *a, us_str_t number)
 {
-    a->shard = ngx_atoi(number, len);
+    a->shard = ngx_atoi((u_char *) number.data, number.len);
 
     return a->shard == NGX_ERROR || a->shard >= US_SHARDS ? NGX_ERROR : NGX_OK;
 }
 
 
-/* the next zone from *i on that is meant, as it is now; NULL: no more */
+/*
+ * The next zone of this nginx from *i on that is a shard of the cluster, of any
+ * number if that is NGX_ERROR, and no replica; as it is now.  NULL: no more.
+ */
 
 static ngx_http_urlstore_zone_t *
-ngx_http_urlstore_post_next(ngx_http_urlstore_post_t *a, ngx_uint_t *i)
+ngx_http_urlstore_shard_next(ngx_http_urlstore_ctx_t *ctx, ngx_int_t shard,
+    ngx_uint_t *i)
 {
-    ngx_http_urlstore_zone_t  *zone;
+    ngx_http_urlstore_zone_t       **zp, *zone;
+    ngx_http_urlstore_main_conf_t   *umcf;
 
-    while ((zone = ngx_http_urlstore_shard_next(a->ctx->r, a->cluster, i))) {
+    umcf = ngx_http_get_module_main_conf(ctx->r, ngx_http_urlstore_module);
+    zp = umcf->zones.elts;
 
-        if (a->shard == NGX_ERROR
-            || (ngx_uint_t) a->shard == zone->conf.shard)
+    while (*i < umcf->zones.nelts) {
+        zone = zp[(*i)++];
+
+        if (zone->cluster == ctx->conf->admin
+            && zone->life.conf.follow == NULL
+            && (shard == NGX_ERROR || (ngx_uint_t) shard == zone->conf.shard))
         {
             ngx_http_urlstore_refresh(zone);
-            break;
+            return zone;
         }
     }
 
-    return zone;
+    return NULL;
 }
 
 
@@ -291,30 +297,31 @@ static ngx_int_t
 ngx_http_urlstore_post_later(ngx_http_urlstore_post_t *a,
     ngx_http_urlstore_zone_t *zone)
 {
-    u_char          *p, text[US_SHARE_REASON + 128];
-    us_life_info_t   info;
+    us_life_info_t  info;
 
     ngx_http_urlstore_retry_after(a->ctx, 1);
 
     if (a->command == NGX_HTTP_URLSTORE_REBASE) {
-        p = ngx_slprintf(text, text + sizeof(text), "has made no base, the "
-                         "command may be sent again: %s",
-                         ngx_exiting || ngx_terminate
-                         ? "the worker is ending"
-                         : us_replicate_base_why(&zone->life));
-
-    } else {
-        us_life_info(&zone->life, &info);
-        p = ngx_slprintf(text, text + sizeof(text), "is not the primary yet, "
-                         "the command may be sent again; its state is %s%s%s",
-                         us_life_state_word(us_life_state(&zone->life)),
-                         info.reason[0] ? ": " : "", info.reason);
+        return ngx_http_urlstore_problem(a->ctx, NGX_HTTP_SERVICE_UNAVAILABLE,
+                                         NULL, "node %V of shard %uD has made "
+                                         "no base, the command may be sent "
+                                         "again: %s", &zone->node,
+                                         zone->conf.shard,
+                                         ngx_exiting || ngx_terminate
+                                         ? "the worker is ending"
+                                         : us_replicate_base_why(&zone->life));
     }
 
+    us_life_info(&zone->life, &info);
+
     return ngx_http_urlstore_problem(a->ctx, NGX_HTTP_SERVICE_UNAVAILABLE, NULL,
-                                     "node %V of shard %uD %*s", &zone->node,
-                                     zone->conf.shard, (size_t) (p - text),
-                                     text);
+                                     "node %V of shard %uD is not the primary "
+                                     "yet, the command may be sent again; its "
+                                     "state is %s%s%s", &zone->node,
+                                     zone->conf.shard,
+                                     us_life_state_word(
+                                         us_life_state(&zone->life)),
+                                     info.reason[0] ? ": " : "", info.reason);
 }
 
 
@@ -374,23 +381,19 @@ ngx_http_urlstore_post_look(ngx_http_urlstore_post_t *a)
         zone = z[i].zone;
         us_replicate_info(&zone->life, &info);
 
-        if (text) {
-            p = ngx_sprintf(p, "%uD\t%V", zone->conf.shard, &zone->node);
-            p = rebase ? ngx_sprintf(p, "\t%uL\t%uL\n", info.base_lsn,
-                                     info.base_bytes)
-                       : ngx_sprintf(p, "\t%uL\n", info.term);
-            continue;
-        }
-
-        p = ngx_sprintf(p, "%s{\"shard\":%uD,\"node\":", i ? "," : "[",
-                        zone->conf.shard);
-        p = us_json_quote_bytes(p, ngx_http_urlstore_str(&zone->node));
-        p = rebase ? ngx_sprintf(p, ",\"base_lsn\":%uL,\"base_bytes\":%uL}",
-                                 info.base_lsn, info.base_bytes)
-                   : ngx_sprintf(p, ",\"term\":%uL}", info.term);
+        p = us_put(p, text ? "" : i ? "," : "[");
+        p = us_json_printf(p, text ? "%u\t%V\t"
+                                   : "{\"shard\":%u,\"node\":%q,",
+                           (uint64_t) zone->conf.shard,
+                           ngx_http_urlstore_str(&zone->node));
+        p = rebase
+            ? us_json_printf(p, text ? "%u\t%u\n"
+                                     : "\"base_lsn\":%u,\"base_bytes\":%u}",
+                             info.base_lsn, info.base_bytes)
+            : us_json_printf(p, text ? "%u\n" : "\"term\":%u}", info.term);
     }
 
-    ctx->out.pos = text ? p : ngx_sprintf(p, "]\n");
+    ctx->out.pos = us_put(p, text ? "" : "]\n");
 
     return ngx_http_urlstore_send(ctx);
 }
@@ -401,10 +404,10 @@ ngx_http_urlstore_post_look(ngx_http_urlstore_post_t *a)
 static ngx_int_t
 ngx_http_urlstore_post_command(ngx_http_urlstore_ctx_t *ctx)
 {
-    u_char                         *p;
-    ngx_int_t                       rc;
-    ngx_uint_t                      i, command;
-    const ngx_str_t                *name;
+    int                             has;
+    us_str_t                        name, value;
+    ngx_int_t                       rc, command;
+    ngx_uint_t                      i;
     ngx_http_request_t             *r;
     ngx_http_urlstore_post_t       *a;
     ngx_http_urlstore_zone_t       *zone;
@@ -412,22 +415,13 @@ ngx_http_urlstore_post_command(ngx_http_urlstore_ctx_t *ctx)
 
     r = ctx->r;
 
-    name = NULL;
+    /* a word, alone or with a value */
 
-    for (command = 0; command < NGX_HTTP_URLSTORE_COMMANDS; command++) {
-        name = &ngx_http_urlstore_post_commands[command].name;
+    value = ngx_http_urlstore_str(&r->args);
+    has = us_str_cut(&value, '=', &name);
+    command = us_word_number(NGX_HTTP_URLSTORE_COMMANDS, name);
 
-        /* a word, alone or with a value */
-
-        if (r->args.len >= name->len
-            && ngx_memcmp(r->args.data, name->data, name->len) == 0
-            && (r->args.len == name->len || r->args.data[name->len] == '='))
-        {
-            break;
-        }
-    }
-
-    if (command == NGX_HTTP_URLSTORE_COMMANDS) {
+    if (command == -1) {
         return NGX_DECLINED;
     }
 
@@ -452,19 +446,15 @@ ngx_http_urlstore_post_command(ngx_http_urlstore_ctx_t *ctx)
         a->most = 0;
     }
 
-    p = r->args.data + name->len + 1;
-
-    if (r->args.len > name->len
-        && ngx_http_urlstore_post_only(a, p, r->args.data + r->args.len - p)
-           != NGX_OK)
-    {
-        return ngx_http_urlstore_bad(ctx, "\"%V\" is the number of a shard, or "
-                                     "without a value", name);
+    if (has && ngx_http_urlstore_post_only(a, value) != NGX_OK) {
+        return ngx_http_urlstore_bad(ctx, "\"%*s\" is the number of a shard, "
+                                     "or without a value", name.len,
+                                     name.data);
     }
 
     i = 0;
 
-    while ((zone = ngx_http_urlstore_post_next(a, &i))) {
+    while ((zone = ngx_http_urlstore_shard_next(ctx, a->shard, &i))) {
 
         if (!ngx_http_urlstore_post_give(a, zone)) {
             continue;
@@ -491,7 +481,7 @@ ngx_http_urlstore_post_command(ngx_http_urlstore_ctx_t *ctx)
                                      command == NGX_HTTP_URLSTORE_REBASE
                                      ? "the primary of " : "",
                                      a->shard == NGX_ERROR ? "a" : "this",
-                                     &a->cluster->name,
+                                     &ctx->conf->admin->name,
                                      ngx_http_urlstore_post_commands[command]
                                          .has);
 }
@@ -506,16 +496,19 @@ ngx_http_urlstore_post_command(ngx_http_urlstore_ctx_t *ctx)
 static ngx_int_t
 ngx_http_urlstore_admin_adopt(ngx_http_urlstore_post_t *a, char *err)
 {
-    ngx_int_t                  rc;
-    ngx_uint_t                 i, standbys;
-    const us_map_t            *map;
-    ngx_http_urlstore_zone_t  *zone;
+    ngx_int_t                     rc;
+    ngx_uint_t                    i, standbys;
+    const us_map_t               *map;
+    ngx_http_urlstore_zone_t     *zone;
+    ngx_http_urlstore_cluster_t  *cluster;
+
+    cluster = a->ctx->conf->admin;
 
     i = 0;
     a->shards = 0;
     standbys = 0;
 
-    while ((zone = ngx_http_urlstore_post_next(a, &i))) {
+    while ((zone = ngx_http_urlstore_shard_next(a->ctx, a->shard, &i))) {
         rc = ngx_http_urlstore_shard_check(zone, a->map, err);
 
         if (rc != NGX_OK && rc != NGX_BUSY) {
@@ -532,9 +525,9 @@ ngx_http_urlstore_admin_adopt(ngx_http_urlstore_post_t *a, char *err)
         return NGX_DECLINED;
     }
 
-    if (a->cluster->zone) {
+    if (cluster->zone) {
         map = a->shards ? NULL
-              : ngx_http_urlstore_cluster_map(a->cluster,
+              : ngx_http_urlstore_cluster_map(cluster,
                                               a->ctx->r->connection->log);
 
         if ((map && us_map_follows(map, a->map, err, NGX_MAX_ERROR_STR) != 0)
@@ -549,14 +542,14 @@ ngx_http_urlstore_admin_adopt(ngx_http_urlstore_post_t *a, char *err)
     }
 
     if (a->shards == 0 && standbys
-        && (a->shard != NGX_ERROR || a->cluster->zone == NULL))
+        && (a->shard != NGX_ERROR || cluster->zone == NULL))
     {
         return NGX_BUSY;
     }
 
     i = 0;
 
-    while ((zone = ngx_http_urlstore_post_next(a, &i))) {
+    while ((zone = ngx_http_urlstore_shard_next(a->ctx, a->shard, &i))) {
         rc = ngx_http_urlstore_shard_adopt(zone, a->map, err);
 
         if (rc != NGX_OK && rc != NGX_BUSY) {
@@ -580,7 +573,7 @@ ngx_http_urlstore_admin_durable(ngx_http_urlstore_post_t *a)
     i = 0;
     n = 0;
 
-    while ((zone = ngx_http_urlstore_post_next(a, &i))) {
+    while ((zone = ngx_http_urlstore_shard_next(a->ctx, a->shard, &i))) {
         state = us_life_state(&zone->life);
 
         if (state == US_LIFE_STANDBY) {
@@ -608,23 +601,26 @@ ngx_http_urlstore_admin_durable(ngx_http_urlstore_post_t *a)
 static ngx_int_t
 ngx_http_urlstore_admin_file(ngx_http_urlstore_post_t *a, char *err)
 {
-    int               fd, rc, dirfd;
-    char             *tmp;
-    u_char           *name;
-    ngx_str_t         dir;
-    us_disk_error_t   e;
+    int                           fd, rc, dirfd;
+    char                         *tmp;
+    u_char                       *name;
+    ngx_str_t                     dir;
+    us_disk_error_t               e;
+    ngx_http_urlstore_cluster_t  *cluster;
 
-    if (!a->cluster->zone) {
+    cluster = a->ctx->conf->admin;
+
+    if (!cluster->zone) {
         return NGX_OK;
     }
 
     /* the path is absolute */
 
-    dir.data = a->cluster->path.data;
+    dir.data = cluster->path.data;
     name = (u_char *) strrchr((char *) dir.data, '/') + 1;
     dir.len = name - dir.data;
 
-    tmp = ngx_pnalloc(a->ctx->r->pool, a->cluster->path.len + 32);
+    tmp = ngx_pnalloc(a->ctx->r->pool, cluster->path.len + 32);
     if (tmp == NULL) {
         (void) ngx_sprintf((u_char *) err, "out of memory%Z");
         return NGX_ERROR;
@@ -653,9 +649,8 @@ ngx_http_urlstore_admin_file(ngx_http_urlstore_post_t *a, char *err)
 
     /* it is looked at once more, whatever the second is */
 
-    a->cluster->looked = 0;
-    (void) ngx_http_urlstore_cluster_map(a->cluster,
-                                         a->ctx->r->connection->log);
+    cluster->looked = 0;
+    (void) ngx_http_urlstore_cluster_map(cluster, a->ctx->r->connection->log);
 
     return NGX_OK;
 }
@@ -688,7 +683,7 @@ ngx_http_urlstore_admin_look(ngx_http_urlstore_post_t *a)
                                              NGX_HTTP_INTERNAL_SERVER_ERROR,
                                              NULL, "the map could not be "
                                              "written to \"%V\": %s",
-                                             &a->cluster->path, err);
+                                             &ctx->conf->admin->path, err);
         }
 
         ctx->status = NGX_HTTP_NO_CONTENT;
@@ -784,7 +779,8 @@ ngx_http_urlstore_admin_post(ngx_http_urlstore_ctx_t *ctx)
     }
 
     if (ngx_http_urlstore_arg(ctx, "shard", &value)
-        && ngx_http_urlstore_post_only(a, value.data, value.len) != NGX_OK)
+        && ngx_http_urlstore_post_only(a, ngx_http_urlstore_str(&value))
+           != NGX_OK)
     {
         return ngx_http_urlstore_bad(ctx, "\"shard\" is the number of a shard");
     }
@@ -862,7 +858,7 @@ ngx_http_urlstore_admin_handler(ngx_http_request_t *r)
     /* as the first shard answers GET /cluster; a router: the map of its file */
 
     i = 0;
-    ctx->zone = ngx_http_urlstore_shard_next(r, ctx->conf->admin, &i);
+    ctx->zone = ngx_http_urlstore_shard_next(ctx, NGX_ERROR, &i);
 
     if (ctx->zone == NULL) {
         return ngx_http_urlstore_cluster_show(ctx,
@@ -870,7 +866,6 @@ ngx_http_urlstore_admin_handler(ngx_http_request_t *r)
                                                  r->connection->log));
     }
 
-    ngx_http_urlstore_refresh(ctx->zone);
     us_life_view(&ctx->zone->life, &ctx->view);
 
     return us_life_admits(&ctx->zone->life, US_WANTS_BY_ID)

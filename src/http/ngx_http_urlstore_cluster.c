@@ -34,105 +34,50 @@ ngx_http_urlstore_cluster_refuse(char *err, const char *fmt, ...)
 
 
 /*
- * The text of the file, which the caller frees, and cluster->file.
- * NGX_DECLINED with an errno and a text: it cannot be read.
- */
-
-static ngx_int_t
-ngx_http_urlstore_cluster_read(ngx_http_urlstore_cluster_t *cluster,
-    us_str_t *text, char *err)
-{
-    ssize_t       n;
-    u_char       *p;
-    ngx_fd_t      fd;
-    ngx_err_t     e;
-    const char   *failed;
-    struct stat   file;
-
-    p = NULL;
-    failed = ngx_open_file_n;
-
-    fd = ngx_open_file(cluster->path.data, NGX_FILE_RDONLY|O_NONBLOCK,
-                       NGX_FILE_OPEN, 0);
-    if (fd == NGX_INVALID_FILE) {
-        goto refused;
-    }
-
-    failed = ngx_fd_info_n;
-
-    if (fstat(fd, &file) == -1) {
-        goto refused;
-    }
-
-    cluster->file = file;
-
-    /* a byte more than allowed, so that a longer file is refused as one */
-
-    failed = ngx_read_fd_n;
-    p = malloc(US_MAP_TEXT_MAX + 1);
-    n = p ? us_disk_pread(fd, p, US_MAP_TEXT_MAX + 1, 0) : -1;
-
-    if (n == -1) {
-        goto refused;
-    }
-
-    text->data = p;
-    text->len = n;
-
-    (void) ngx_close_file(fd);
-
-    return NGX_OK;
-
-refused:
-
-    e = ngx_errno;
-
-    ngx_sprintf((u_char *) err, "%s failed (%d: %s)%Z", failed, e,
-                strerror(e));
-
-    if (fd != NGX_INVALID_FILE) {
-        (void) ngx_close_file(fd);
-    }
-
-    free(p);
-    ngx_set_errno(e);
-
-    return NGX_DECLINED;
-}
-
-
-static void
-ngx_http_urlstore_cluster_release(void *data)
-{
-    ngx_http_urlstore_map_t *map = data;
-
-    if (--map->users == 0) {
-        us_map_free(map->map);
-        free(map);
-    }
-}
-
-
-/*
  * The map of the file.  NGX_OK: it is the newest now, or was already;
- * NGX_DECLINED: it cannot be read (errno), is none, or may not follow, and err
- * (NGX_MAX_ERROR_STR bytes) has the reason; NGX_ERROR: no memory.
+ * NGX_DECLINED: it cannot be read, is none, or may not follow, and err
+ * (NGX_MAX_ERROR_STR bytes) has the reason.
  */
 
 static ngx_int_t
 ngx_http_urlstore_cluster_load(ngx_http_urlstore_cluster_t *cluster, char *err)
 {
-    us_str_t                  text;
-    us_map_t                 *map;
-    ngx_http_urlstore_map_t  *next;
+    ssize_t    n;
+    u_char    *text;
+    us_map_t  *map;
+    ngx_fd_t   fd;
 
-    if (ngx_http_urlstore_cluster_read(cluster, &text, err) != NGX_OK) {
-        return NGX_DECLINED;
+    n = -1;
+
+    fd = ngx_open_file(cluster->path.data, NGX_FILE_RDONLY|O_NONBLOCK,
+                       NGX_FILE_OPEN, 0);
+
+    /* a byte more than allowed, so that a longer file is refused as one */
+
+    text = malloc(US_MAP_TEXT_MAX + 1);
+
+    if (fd != NGX_INVALID_FILE && text) {
+        n = us_disk_pread(fd, text, US_MAP_TEXT_MAX + 1, 0);
     }
 
-    map = us_map_read(text, err, NGX_MAX_ERROR_STR);
+    if (n == -1) {
+        (void) ngx_http_urlstore_cluster_refuse(err, "%s failed (%d: %s)",
+                                                fd == NGX_INVALID_FILE
+                                                ? ngx_open_file_n
+                                                : ngx_read_fd_n,
+                                                ngx_errno,
+                                                strerror(ngx_errno));
+        map = NULL;
 
-    free((void *) text.data);
+    } else {
+        map = us_map_read((us_str_t) { n, text }, err, NGX_MAX_ERROR_STR);
+    }
+
+    if (fd != NGX_INVALID_FILE) {
+        (void) ngx_close_file(fd);
+    }
+
+    free(text);
 
     if (map == NULL) {
         return NGX_DECLINED;
@@ -141,8 +86,7 @@ ngx_http_urlstore_cluster_load(ngx_http_urlstore_cluster_t *cluster, char *err)
     /* what a router starts with is checked when its upstreams are known */
 
     if ((cluster->map
-         && us_map_follows(cluster->map->map, map, err, NGX_MAX_ERROR_STR)
-            != 0)
+         && us_map_follows(cluster->map, map, err, NGX_MAX_ERROR_STR) != 0)
         || (cluster->zone
             && ngx_http_urlstore_cluster_nodes(NULL, map, err) != NGX_OK))
     {
@@ -150,28 +94,22 @@ ngx_http_urlstore_cluster_load(ngx_http_urlstore_cluster_t *cluster, char *err)
         return NGX_DECLINED;
     }
 
-    if (cluster->map && cluster->map->map->version == map->version) {
+    if (cluster->map && cluster->map->version == map->version) {
         us_map_free(map);
         return NGX_OK;
     }
 
-    next = malloc(sizeof(ngx_http_urlstore_map_t));
-
-    if (next == NULL) {
-        us_map_free(map);
-        return NGX_ERROR;
-    }
-
-    next->map = map;
-    next->users = 1;
-
-    if (cluster->map) {
-        ngx_http_urlstore_cluster_release(cluster->map);
-    }
-
-    cluster->map = next;
+    us_map_free(cluster->map);
+    cluster->map = map;
 
     return NGX_OK;
+}
+
+
+static void
+ngx_http_urlstore_cluster_release(void *data)
+{
+    us_map_free(data);
 }
 
 
@@ -182,10 +120,8 @@ ngx_http_urlstore_cluster_cleanup(void *data)
 {
     ngx_http_urlstore_cluster_t *cluster = data;
 
-    if (cluster->map) {
-        ngx_http_urlstore_cluster_release(cluster->map);
-        cluster->map = NULL;
-    }
+    us_map_free(cluster->map);
+    cluster->map = NULL;
 }
 
 
@@ -194,7 +130,6 @@ ngx_http_urlstore_cluster(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
     ngx_http_urlstore_main_conf_t *umcf = conf;
 
-    ngx_int_t                     rc;
     ngx_str_t                    *value;
     ngx_pool_cleanup_t           *cln;
     ngx_http_urlstore_cluster_t  *cluster, **cp;
@@ -239,21 +174,18 @@ ngx_http_urlstore_cluster(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         return NGX_CONF_ERROR;
     }
 
-    rc = ngx_http_urlstore_cluster_load(cluster, err);
-
     /* a file that is not there is no error: shards have it in their journals */
 
-    if (rc == NGX_OK
-        || (rc == NGX_DECLINED && cluster->file.st_ino == 0
-            && ngx_errno == NGX_ENOENT))
+    if ((stat((char *) cluster->path.data, &cluster->file) == -1
+         && ngx_errno == NGX_ENOENT)
+        || ngx_http_urlstore_cluster_load(cluster, err) == NGX_OK)
     {
         return NGX_CONF_OK;
     }
 
     ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                        "urlstore_cluster \"%V\": the map \"%V\": %s",
-                       &cluster->name, &cluster->path,
-                       rc == NGX_ERROR ? "out of memory" : err);
+                       &cluster->name, &cluster->path, err);
 
     return NGX_CONF_ERROR;
 }
@@ -349,7 +281,6 @@ const us_map_t *
 ngx_http_urlstore_cluster_map(ngx_http_urlstore_cluster_t *cluster,
     ngx_log_t *log)
 {
-    ngx_int_t     rc;
     struct stat   file, *had;
     char          err[NGX_MAX_ERROR_STR];
 
@@ -367,25 +298,22 @@ ngx_http_urlstore_cluster_map(ngx_http_urlstore_cluster_t *cluster,
 
         *had = file;
 
-        rc = ngx_http_urlstore_cluster_load(cluster, err);
-
-        if (rc == NGX_OK) {
+        if (ngx_http_urlstore_cluster_load(cluster, err) == NGX_OK) {
             ngx_log_error(NGX_LOG_NOTICE, log, 0,
                           "urlstore_cluster \"%V\": map of version %uL",
-                          &cluster->name, cluster->map->map->version);
+                          &cluster->name, cluster->map->version);
 
         } else {
             ngx_log_error(NGX_LOG_ERR, log, 0,
                           "urlstore_cluster \"%V\": the map \"%V\" is not "
                           "used, the one before stays: %s", &cluster->name,
-                          &cluster->path,
-                          rc == NGX_ERROR ? "out of memory" : err);
+                          &cluster->path, err);
         }
     }
 
     cluster->looked = ngx_time();
 
-    return cluster->map ? cluster->map->map : NULL;
+    return cluster->map;
 }
 
 
@@ -408,9 +336,7 @@ ngx_http_urlstore_cluster_hold(ngx_http_urlstore_cluster_t *cluster,
     }
 
     cln->handler = ngx_http_urlstore_cluster_release;
-    cln->data = cluster->map;
-
-    cluster->map->users++;
+    cln->data = us_map_hold(cluster->map);
 
     return map;
 }
@@ -807,28 +733,4 @@ ngx_http_urlstore_shard_site(ngx_http_urlstore_ctx_t *ctx, us_str_t key,
     status = us_store_site(store, key, merge, site);
 
     return status == US_OK || denies ? status : US_MOVED;
-}
-
-
-ngx_http_urlstore_zone_t *
-ngx_http_urlstore_shard_next(ngx_http_request_t *r,
-    ngx_http_urlstore_cluster_t *cluster, ngx_uint_t *i)
-{
-    ngx_http_urlstore_zone_t       **zp, *zone;
-    ngx_http_urlstore_main_conf_t   *umcf;
-
-    umcf = ngx_http_get_module_main_conf(r, ngx_http_urlstore_module);
-    zp = umcf->zones.elts;
-
-    while (*i < umcf->zones.nelts) {
-        zone = zp[(*i)++];
-
-        if (zone->cluster == cluster
-            && zone->life.conf.follow == NULL)
-        {
-            return zone;
-        }
-    }
-
-    return NULL;
 }

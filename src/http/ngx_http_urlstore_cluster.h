@@ -34,14 +34,6 @@
 #include "../store/us_shard.h"
 
 
-/* a map with those who use it; a map does not change */
-
-typedef struct {
-    us_map_t                       *map;
-    ngx_uint_t                      users;
-} ngx_http_urlstore_map_t;
-
-
 typedef struct ngx_http_urlstore_cluster_s {
     ngx_str_t                       name;
     ngx_str_t                       path;     /* with a zero at its end */
@@ -49,9 +41,9 @@ typedef struct ngx_http_urlstore_cluster_s {
 
     /* of a worker */
 
-    ngx_http_urlstore_map_t        *map;      /* NULL: there is none so far */
+    us_map_t                       *map;      /* NULL: there is none so far */
     time_t                          looked;   /* at the file */
-    struct stat                     file;     /* as it was read last */
+    struct stat                     file;     /* before it was read last */
 } ngx_http_urlstore_cluster_t;
 
 
@@ -96,13 +88,6 @@ ngx_int_t ngx_http_urlstore_shard_check(ngx_http_urlstore_zone_t *zone,
     const us_map_t *map, char *err);
 ngx_int_t ngx_http_urlstore_shard_adopt(ngx_http_urlstore_zone_t *zone,
     const us_map_t *map, char *err);
-
-/*
- * The next zone of this nginx from *i on that is a shard of the cluster and no
- * replica; NULL: no more.
- */
-ngx_http_urlstore_zone_t *ngx_http_urlstore_shard_next(ngx_http_request_t *r,
-    ngx_http_urlstore_cluster_t *cluster, ngx_uint_t *i);
 
 /*
  * The store's map, which is valid until the event loop goes on; NULL: there is
