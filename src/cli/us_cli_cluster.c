@@ -64,10 +64,38 @@
 #define US_APPLY_URL    1536              /* bytes of a target's URL */
 
 
+/* of a map that is to be applied */
+
 typedef struct {
-    us_str_t      name;
-    us_str_t      address;
-} us_address_t;
+    const us_shard_t  *shard;         /* NULL: of the URLs */
+    unsigned           known:1;       /* a map that is there has it */
+    unsigned           checked:1;     /* a node of it has agreed */
+    unsigned           adopted:1;     /* a node of it has the map */
+} us_apply_shard_t;
+
+
+typedef enum {
+    US_APPLY_PENDING = 0,
+    US_APPLY_DONE,
+    US_APPLY_STANDBY,
+    US_APPLY_REFUSED
+} us_apply_state_t;
+
+
+/* a node of the map, or a URL */
+
+typedef struct {
+    us_apply_shard_t  *of;
+    us_str_t           node;
+    const char        *address;       /* by --nodes, or NULL */
+    char               url[US_APPLY_URL];
+    char               post[32];      /* the query of a node's shard, or "" */
+    char               has[80];       /* the map that is there, or "" */
+    char               why[US_CLIENT_ERROR + 128];
+    us_client_t        client;
+    us_apply_state_t   state;
+    int                checked;       /* it has agreed */
+} us_target_t;
 
 
 typedef struct {
@@ -85,9 +113,10 @@ typedef struct {
     int           n;                  /* arguments after it, and after MAP */
     char        **args;
 
-    char         *text;               /* of the file of nodes */
-    size_t        naddresses;
-    us_address_t    *addresses;
+    us_target_t  *targets;            /* the nodes of the map, then URLs */
+    size_t        ntargets;
+    size_t        refused;            /* how many of them */
+    us_apply_shard_t  shards[US_SHARDS + 1];
 
     us_norm_t    *rules;
     us_norm_ws_t *ws;
@@ -96,64 +125,67 @@ typedef struct {
 
 
 /*
- * Of a node of the map: its address; data is NULL after a message if the file
- * lacks it, or has more than one.
- */
-
-static us_str_t
-us_nodes_address(const us_cluster_t *c, us_str_t name)
-{
-    size_t    i, n;
-    us_str_t  address = { 0, NULL };
-
-    for (i = 0, n = 0; i < c->naddresses; i++) {
-        if (us_str_compare(c->addresses[i].name, name) == 0) {
-            address = c->addresses[i].address;
-            n++;
-        }
-    }
-
-    if (n == 1) {
-        return address;
-    }
-
-    fprintf(stderr, "urlstore: %s of node \"%.*s\"\n",
-            n ? "more than one address" : "no address", (int) name.len,
-            name.data);
-
-    return (us_str_t) { 0, NULL };
-}
-
-
-/*
- * The addresses of all nodes of the map, by lines of a name, an address and
- * nothing else, or of nothing; "#" begins a comment.  0, or US_CLI_USAGE after
- * messages.
+ * The nodes of the map, and their addresses by the lines of a file: a name, an
+ * address and nothing else, or nothing; "#" begins a comment.  Each has one.
+ * Then the arguments, which are URLs.  0, or US_CLI_USAGE after messages.
  */
 
 static int
-us_nodes_read(us_cluster_t *c)
+us_cluster_targets(us_cluster_t *c)
 {
-    int        code;
-    char      *line, *end, *name, *address, *rest;
-    unsigned   n;
-    us_str_t   text;
-    uint32_t   i, k;
+    int                n, code;
+    char              *line, *end, *name, *address, *rest;
+    uint32_t           i, k;
+    us_str_t           text;
+    us_target_t       *t, *first;
+    const us_shard_t  *shard;
+
+    c->ntargets = (size_t) c->n;
+
+    for (i = 0; c->nodes && i < c->map->nshards; i++) {
+        c->ntargets += c->map->shards[i].nnodes;
+    }
+
+    first = calloc(c->ntargets, sizeof(us_target_t));
+
+    if (first == NULL) {
+        return us_cli_fail("out of memory");
+    }
+
+    c->targets = first;
+    t = first;
+
+    for (i = 0; c->nodes && i < c->map->nshards; i++) {
+        shard = &c->map->shards[i];
+        c->shards[i].shard = shard;
+
+        for (k = 0; k < shard->nnodes; k++, t++) {
+            t->of = &c->shards[i];
+            t->node = shard->nodes[k];
+            (void) snprintf(t->post, sizeof(t->post), "?shard=%u",
+                            shard->number);
+        }
+    }
+
+    for (n = 0; n < c->n; n++) {
+        first[c->ntargets - c->n + n].of = &c->shards[US_SHARDS];
+        (void) snprintf(first[c->ntargets - c->n + n].url, US_APPLY_URL, "%s",
+                        c->args[n]);
+    }
+
+    c->shards[US_SHARDS].known = 1;
+
+    if (c->nodes == NULL) {
+        return US_CLI_DONE;
+    }
 
     if (us_cli_slurp(c->nodes, US_NODES_MAX, &text) != US_CLI_DONE) {
         return US_CLI_USAGE;
     }
 
-    /* a line has four bytes at least */
+    code = US_CLI_DONE;
 
-    c->text = (char *) text.data;
-    c->addresses = calloc(text.len / 4 + 1, sizeof(us_address_t));
-
-    if (c->addresses == NULL) {
-        return us_cli_fail("out of memory");
-    }
-
-    for (n = 1, line = c->text; *line; line = end, n++) {
+    for (n = 1, line = (char *) text.data; *line; line = end, n++) {
         end = line + strcspn(line, "\n");
 
         if (*end) {
@@ -174,123 +206,35 @@ us_nodes_read(us_cluster_t *c)
         if (address == NULL || strtok_r(NULL, US_NODES_GAP, &rest)
             || address[strcspn(address, "'\"\\;{}$/")])
         {
-            return us_cli_fail("\"%s\": line %u is not NODE HOST:PORT",
+            return us_cli_fail("\"%s\": line %d is not NODE HOST:PORT",
                                c->nodes, n);
         }
 
-        c->addresses[c->naddresses++] = (us_address_t) { us_str_of(name),
-                                                      us_str_of(address) };
+        for (t = first; t < first + c->ntargets - c->n; t++) {
+
+            if (us_str_compare(t->node, us_str_of(name)) != 0) {
+                continue;
+            }
+
+            if (t->address) {
+                code = us_cli_fail("more than one address of node \"%s\"",
+                                   name);
+            }
+
+            t->address = address;
+            (void) snprintf(t->url, sizeof(t->url), "http://%s%s%s", address,
+                            *c->path == '/' ? "" : "/", c->path);
+        }
     }
 
-    code = US_CLI_DONE;
-
-    for (i = 0; i < c->map->nshards; i++) {
-        for (k = 0; k < c->map->shards[i].nnodes; k++) {
-            if (us_nodes_address(c, c->map->shards[i].nodes[k]).data == NULL) {
-                code = US_CLI_USAGE;
-            }
+    for (t = first; t < first + c->ntargets - c->n; t++) {
+        if (t->address == NULL) {
+            code = us_cli_fail("no address of node \"%.*s\"",
+                               (int) t->node.len, t->node.data);
         }
     }
 
     return code;
-}
-
-
-typedef enum {
-    US_APPLY_PENDING = 0,
-    US_APPLY_DONE,
-    US_APPLY_STANDBY,
-    US_APPLY_REFUSED
-} us_apply_state_t;
-
-
-typedef struct {
-    char              *url;
-    us_client_t        client;
-    us_apply_state_t   state;
-    const us_shard_t  *shard;         /* of a node, or NULL */
-    us_str_t           node;
-    int                known;         /* a map that is there has its shard */
-    int                checked;       /* it has agreed */
-    char               has[80];       /* the map that is there, or "" */
-    char               post[32];      /* the query of a node's shard, or "" */
-    char               why[US_CLIENT_ERROR + 128];
-} us_target_t;
-
-
-static void
-us_apply_free(us_target_t *t, size_t n)
-{
-    size_t  i;
-
-    for (i = 0; i < n; i++) {
-        us_client_free(&t[i].client);
-        free(t[i].url);
-    }
-
-    free(t);
-}
-
-
-/*
- * With --nodes the nodes of the map, all of which have an address; then the
- * URLs.  NULL after a message.
- */
-
-static us_target_t *
-us_apply_targets(const us_cluster_t *c, size_t *ntargets)
-{
-    char               url[US_APPLY_URL];
-    size_t             i, count;
-    uint32_t           s, k;
-    us_str_t           address;
-    us_target_t       *t;
-    const us_shard_t  *shard;
-
-    for (s = 0, count = (size_t) c->n; c->nodes && s < c->map->nshards; s++) {
-        count += c->map->shards[s].nnodes;
-    }
-
-    t = calloc(count, sizeof(us_target_t));
-
-    if (t == NULL) {
-        (void) us_cli_fail("out of memory");
-        return NULL;
-    }
-
-    *ntargets = count;
-
-    for (i = 0, s = 0; c->nodes && s < c->map->nshards; s++) {
-        shard = &c->map->shards[s];
-
-        for (k = 0; k < shard->nnodes; k++, i++) {
-            address = us_nodes_address(c, shard->nodes[k]);
-            (void) snprintf(url, sizeof(url), "http://%.*s%s%s",
-                            (int) address.len, address.data,
-                            *c->path == '/' ? "" : "/", c->path);
-            (void) snprintf(t[i].post, sizeof(t[i].post), "?shard=%u",
-                            shard->number);
-            t[i].shard = shard;
-            t[i].node = shard->nodes[k];
-            t[i].url = strdup(url);
-        }
-    }
-
-    for (k = 0; i < count; i++, k++) {
-        t[i].known = 1;
-        t[i].url = strdup(c->args[k]);
-    }
-
-    for (i = 0; i < count; i++) {
-        if (t[i].url == NULL || us_client_init(&t[i].client, t[i].url) == -1) {
-            (void) us_cli_fail("%s", t[i].url ? t[i].client.error
-                                              : "out of memory");
-            us_apply_free(t, count);
-            return NULL;
-        }
-    }
-
-    return t;
 }
 
 
@@ -313,44 +257,22 @@ us_apply_once(us_target_t *t, const char *method, const char *endpoint,
 }
 
 
-/* whether target i is of a shard that is new, and that nobody has checked */
+/* what does not go on a line is left out */
 
-static int
-us_apply_new(const us_target_t *t, size_t n, size_t i)
+static void
+us_apply_refuse(us_cluster_t *c, us_target_t *t, const char *why)
 {
-    size_t  k;
+    size_t  len;
 
-    if (t[i].known) {
-        return 0;
-    }
-
-    for (k = 0; k < n; k++) {
-        if (t[k].checked && t[k].shard == t[i].shard) {
-            return 0;
-        }
-    }
-
-    return 1;
-}
-
-
-static int
-us_apply_refused(const us_target_t *t, size_t n)
-{
-    size_t  i;
-
-    for (i = 0; i < n; i++) {
-        if (t[i].state == US_APPLY_REFUSED) {
-            return 1;
-        }
-    }
-
-    return 0;
+    len = strlen(t->why);
+    (void) snprintf(t->why + len, sizeof(t->why) - len, "%s", why);
+    t->state = US_APPLY_REFUSED;
+    c->refused++;
 }
 
 
 static void
-us_apply_post(const us_map_t *map, us_target_t *t, int check, uint64_t end)
+us_apply_post(us_cluster_t *c, us_target_t *t, int check, uint64_t end)
 {
     int   status;
     char  query[64];
@@ -360,12 +282,21 @@ us_apply_post(const us_map_t *map, us_target_t *t, int check, uint64_t end)
     (void) snprintf(query, sizeof(query), check ? "%s%ccheck=1" : "%s",
                     t->post, t->post[0] ? '&' : '?');
 
-    status = us_apply_once(t, "POST", query, map->text, end);
+    status = us_apply_once(t, "POST", query, c->map->text, end);
 
     if (status == 204) {
         t->checked = 1;
+        t->of->checked = 1;
+        t->of->adopted |= !check;
         t->state = check ? US_APPLY_PENDING : US_APPLY_DONE;
         return;
+    }
+
+    (void) snprintf(t->why, sizeof(t->why), "%s", t->client.error);
+
+    if (status > 0 && status < 400) {
+        (void) snprintf(t->why, sizeof(t->why), "%d is no answer of "
+                        "urlstore_cluster_admin", status);
     }
 
     /*
@@ -373,19 +304,14 @@ us_apply_post(const us_map_t *map, us_target_t *t, int check, uint64_t end)
      * several.  Pending: it starts, or is down, or the answer was lost.
      */
 
-    t->state = status == 503 && t->post[0]
-               && memmem(t->client.reply, t->client.len, standby,
-                         sizeof(standby) - 1) ? US_APPLY_STANDBY
-               : status <= 0 || status >= 500 ? US_APPLY_PENDING
-               : US_APPLY_REFUSED;
-
-    if (status > 0 && status < 400) {
-        (void) snprintf(t->why, sizeof(t->why), "%d is no answer of "
-                        "urlstore_cluster_admin", status);
+    if (status > 0 && status < 500) {
+        us_apply_refuse(c, t, status < 400 ? "" : t->has);
 
     } else {
-        (void) snprintf(t->why, sizeof(t->why), "%s%s", t->client.error,
-                        t->state == US_APPLY_REFUSED ? t->has : "");
+        t->state = status == 503 && t->post[0]
+                   && memmem(t->client.reply, t->client.len, standby,
+                             sizeof(standby) - 1)
+                   ? US_APPLY_STANDBY : US_APPLY_PENDING;
     }
 }
 
@@ -399,117 +325,98 @@ us_apply_pause(void)
 }
 
 
-/*
- * Whether the map may be posted: all that can be asked have agreed, and so has
- * a node of each new shard.  A mistake is found before the first shard has
- * adopted it; a shard decides for itself when it is posted to.
- */
+/* whether a target is of a shard that is new, and that nobody has checked */
 
 static int
-us_apply_checked(const us_cluster_t *c, us_target_t *t, size_t n,
-    uint64_t end)
+us_apply_new(const us_target_t *t)
 {
-    size_t     i, k, left;
-    us_map_t  *old;
+    return !t->of->known && !t->of->checked;
+}
+
+
+/*
+ * Asks whether the map may be posted: all that can be asked have to agree, and
+ * so has a node of each new shard.  A mistake is found before the first shard
+ * has adopted it; a shard decides for itself when it is posted to.
+ */
+
+static void
+us_apply_check(us_cluster_t *c, uint64_t end)
+{
+    size_t        i, left;
+    us_map_t     *old;
+    us_target_t  *t, *last;
+
+    last = c->targets + c->ntargets;
 
     /* the maps of the targets, and which shards they have */
 
-    for (i = 0; i < n; i++) {
+    for (t = c->targets; t < last; t++) {
 
-        if (us_apply_once(&t[i], "GET", "", US_CLIENT_NO_BODY, end) != 200) {
+        if (us_apply_once(t, "GET", "", US_CLIENT_NO_BODY, end) != 200) {
             continue;
         }
 
-        old = us_map_read((us_str_t) { t[i].client.len, t[i].client.reply },
-                          t[i].why, sizeof(t[i].why));
+        old = us_map_read((us_str_t) { t->client.len, t->client.reply },
+                          t->why, sizeof(t->why));
 
         if (old == NULL) {
             continue;
         }
 
-        k = snprintf(t[i].has, sizeof(t[i].has), "; there is version %" PRIu64
+        i = snprintf(t->has, sizeof(t->has), "; there is version %" PRIu64
                      ", digest ", old->version);
-        *us_put_hex((uint8_t *) t[i].has + k, old->digest, 16) = '\0';
+        *us_put_hex((uint8_t *) t->has + i, old->digest, 16) = '\0';
 
-        if (us_map_follows(old, c->map, t[i].why, sizeof(t[i].why)) == -1) {
-            t[i].state = US_APPLY_REFUSED;
-            (void) strncat(t[i].why, t[i].has,
-                           sizeof(t[i].why) - strlen(t[i].why) - 1);
+        if (us_map_follows(old, c->map, t->why, sizeof(t->why)) == -1) {
+            us_apply_refuse(c, t, t->has);
         }
 
-        for (k = 0; k < n; k++) {
-            t[k].known |= t[k].shard
-                          && us_map_shard(old, t[k].shard->number) != -1;
+        for (i = 0; c->shards[i].shard; i++) {
+            c->shards[i].known |= us_map_shard(old, c->shards[i].shard->number)
+                                  != -1;
         }
 
         us_map_free(old);
     }
 
     for ( ;; ) {
-        for (i = 0, left = 0; i < n; i++) {
-            if (t[i].state == US_APPLY_PENDING && !t[i].checked) {
-                us_apply_post(c->map, &t[i], 1, end);
+        for (t = c->targets; t < last; t++) {
+            if (t->state == US_APPLY_PENDING && !t->checked) {
+                us_apply_post(c, t, 1, end);
             }
         }
 
-        for (i = 0; i < n; i++) {
-            left += us_apply_new(t, n, i);
+        for (t = c->targets, left = 0; t < last; t++) {
+            left += us_apply_new(t);
         }
 
-        if (left == 0 || c->force || us_apply_refused(t, n)
-            || us_clock_running() >= end)
-        {
+        if (left == 0 || c->force || c->refused || us_clock_running() >= end) {
             break;
         }
 
         us_apply_pause();
     }
 
-    for (i = 0; left && !c->force && i < n; i++) {
-        if (t[i].state == US_APPLY_PENDING && us_apply_new(t, n, i)) {
-            t[i].state = US_APPLY_REFUSED;
-            (void) strncat(t[i].why, "; its shard is new, and the uuid in the "
-                           "map was not checked by any node of it (--force)",
-                           sizeof(t[i].why) - strlen(t[i].why) - 1);
+    for (t = c->targets; left && !c->force && t < last; t++) {
+        if (t->state == US_APPLY_PENDING && us_apply_new(t)) {
+            us_apply_refuse(c, t, "; its shard is new, and the uuid in the "
+                            "map was not checked by any node of it (--force)");
         }
     }
-
-    if (!us_apply_refused(t, n)) {
-        return 1;
-    }
-
-    for (i = 0; i < n; i++) {
-        if (t[i].state == US_APPLY_PENDING) {
-            (void) snprintf(t[i].why, sizeof(t[i].why), "nothing was posted%s",
-                            t[i].has);
-        }
-    }
-
-    return 0;
 }
 
 
 /*
- * Whether target i is to be posted to.  A standby has the map by the log, as
+ * Whether a target is to be posted to.  A standby has the map by the log, as
  * soon as another node of its shard has adopted it.
  */
 
 static int
-us_apply_lacks(const us_target_t *t, size_t n, size_t i)
+us_apply_lacks(const us_target_t *t)
 {
-    size_t  k;
-
-    if (t[i].state != US_APPLY_STANDBY) {
-        return t[i].state == US_APPLY_PENDING;
-    }
-
-    for (k = 0; k < n; k++) {
-        if (t[k].state == US_APPLY_DONE && strcmp(t[k].post, t[i].post) == 0) {
-            return 0;
-        }
-    }
-
-    return 1;
+    return t->state == US_APPLY_PENDING
+           || (t->state == US_APPLY_STANDBY && !t->of->adopted);
 }
 
 
@@ -844,15 +751,14 @@ us_cluster_show(us_cluster_t *c)
 static int
 us_cluster_conf(us_cluster_t *c)
 {
-    us_str_t  address, name;
-    uint32_t  i, n;
+    us_target_t  *t;
 
     if (c->nodes == NULL) {
         (void) us_cli_fail("conf needs --nodes, the addresses of the nodes");
         return us_cli_usage(&us_cli_cluster);
     }
 
-    if (us_nodes_read(c) != US_CLI_DONE) {
+    if (us_cluster_targets(c) != US_CLI_DONE) {
         return US_CLI_USAGE;
     }
 
@@ -860,15 +766,9 @@ us_cluster_conf(us_cluster_t *c)
     us_cluster_hex(c->map->cluster);
     printf(", version %" PRIu64 "\n", c->map->version);
 
-    for (i = 0; i < c->map->nshards; i++) {
-        for (n = 0; n < c->map->shards[i].nnodes; n++) {
-            name = c->map->shards[i].nodes[n];
-            address = us_nodes_address(c, name);
-
-            printf("\nupstream %.*s {\n    server %.*s;\n"
-                   "    keepalive 32;\n}\n", (int) name.len, name.data,
-                   (int) address.len, address.data);
-        }
+    for (t = c->targets; t < c->targets + c->ntargets; t++) {
+        printf("\nupstream %.*s {\n    server %s;\n    keepalive 32;\n}\n",
+               (int) t->node.len, t->node.data, t->address);
     }
 
     return US_CLI_DONE;
@@ -956,10 +856,10 @@ done:
 static int
 us_cluster_apply(us_cluster_t *c)
 {
-    int           known, pending, refused;
-    size_t        i, count, left;
+    int           known, pending;
+    size_t        left;
     uint64_t      end;
-    us_target_t  *t;
+    us_target_t  *t, *last;
 
     static const char *const  words[] = {
         [US_APPLY_PENDING] = "pending",
@@ -973,29 +873,45 @@ us_cluster_apply(us_cluster_t *c)
         return us_cli_usage(&us_cli_cluster);
     }
 
-    if ((c->nodes && us_nodes_read(c) != US_CLI_DONE)
-        || (t = us_apply_targets(c, &count)) == NULL)
-    {
+    if (us_cluster_targets(c) != US_CLI_DONE) {
         return US_CLI_USAGE;
+    }
+
+    last = c->targets + c->ntargets;
+
+    for (t = c->targets; t < last; t++) {
+        if (us_client_init(&t->client, t->url) == -1) {
+            return us_cli_fail("%s", t->client.error);
+        }
     }
 
     end = us_clock_running()
           + (uint64_t) ((c->timeout ? c->timeout : US_CLUSTER_WAIT) * 1000);
-    left = us_apply_checked(c, t, count, end) ? count : 0;
+
+    us_apply_check(c, end);
+
+    for (t = c->targets; c->refused && t < last; t++) {
+        if (t->state == US_APPLY_PENDING) {
+            (void) snprintf(t->why, sizeof(t->why), "nothing was posted%s",
+                            t->has);
+        }
+    }
+
+    left = c->refused ? 0 : c->ntargets;
 
     while (left) {
 
         for (known = 0, left = 0; known < 2; known++) {
-            for (i = 0; i < count; i++) {
-                if (t[i].known == known && us_apply_lacks(t, count, i)) {
-                    us_apply_post(c->map, &t[i], 0, end);
-                    left += us_apply_lacks(t, count, i);
+            for (t = c->targets; t < last; t++) {
+                if (t->of->known == known && us_apply_lacks(t)) {
+                    us_apply_post(c, t, 0, end);
+                    left += us_apply_lacks(t);
                 }
             }
 
             /* what was checked is refused: the others need not have it */
 
-            if (known == 0 && us_apply_refused(t, count)) {
+            if (known == 0 && c->refused) {
                 left = 0;
                 break;
             }
@@ -1010,26 +926,23 @@ us_cluster_apply(us_cluster_t *c)
         }
     }
 
-    for (i = 0, pending = 0, refused = 0; i < count; i++) {
-        pending += us_apply_lacks(t, count, i);
-        refused += t[i].state == US_APPLY_REFUSED;
+    for (t = c->targets, pending = 0; t < last; t++) {
+        pending |= us_apply_lacks(t);
 
-        if (t[i].shard) {
-            printf("%u\t%.*s", t[i].shard->number, (int) t[i].node.len,
-                   t[i].node.data);
+        if (t->of->shard) {
+            printf("%u\t%.*s", t->of->shard->number, (int) t->node.len,
+                   t->node.data);
 
         } else {
             printf("-\t-");
         }
 
-        printf("\t%s\t%s%s%s\n", t[i].url, words[t[i].state],
-               t[i].state == US_APPLY_DONE ? "" : "\t",
-               t[i].state == US_APPLY_DONE ? "" : t[i].why);
+        printf("\t%s\t%s%s%s\n", t->url, words[t->state],
+               t->state == US_APPLY_DONE ? "" : "\t",
+               t->state == US_APPLY_DONE ? "" : t->why);
     }
 
-    us_apply_free(t, count);
-
-    return refused ? US_CLI_REFUSED : pending ? US_CLI_USAGE : US_CLI_DONE;
+    return c->refused ? US_CLI_REFUSED : pending ? US_CLI_USAGE : US_CLI_DONE;
 }
 
 
@@ -1089,8 +1002,6 @@ us_cluster_order(us_cluster_t *o)
                 lost && status >= 400 ? " was interrupted, or is done" : "");
     }
 
-    us_client_free(&c);
-
     return status == 200 ? US_CLI_DONE
            : status >= 400 && status < 500 ? US_CLI_REFUSED : US_CLI_USAGE;
 }
@@ -1114,10 +1025,10 @@ static int
 us_cluster_command(int argc, char **argv)
 {
     int                         code;
-    us_cluster_t                c;
     const us_cluster_action_t  *a;
 
-    memset(&c, 0, sizeof(us_cluster_t));
+    static us_cluster_t  c;
+
     c.path = "/cluster";
     c.shard = -1;
 
@@ -1155,15 +1066,7 @@ us_cluster_command(int argc, char **argv)
         }
     }
 
-    code = a->run(&c);
-
-    us_map_free(c.map);
-    us_norm_ws_destroy(c.ws);
-    us_norm_destroy(c.rules);
-    free(c.addresses);
-    free(c.text);
-
-    return code;
+    return a->run(&c);
 }
 
 
