@@ -157,11 +157,11 @@ ngx_http_urlstore_filter_create(ngx_http_urlstore_zone_t *zone)
 
 static ngx_int_t
 ngx_http_urlstore_filter_refuse(ngx_http_urlstore_zone_t *zone, int rc,
-    const char *err)
+    const us_disk_error_t *e)
 {
     ngx_log_error(NGX_LOG_EMERG, zone->shm_zone->shm.log, 0,
                   "urlstore_filter \"%V\" path=%V: %s%s", &zone->name,
-                  &zone->path, err,
+                  &zone->path, e->text,
                   rc == US_FILTER_UNCLEAN ? " (unclean=accept)" : "");
 
     return NGX_ERROR;
@@ -175,10 +175,10 @@ ngx_http_urlstore_filter_file(ngx_http_urlstore_zone_t *zone)
 {
     int                          rc;
     ngx_log_t                   *log;
+    us_disk_error_t              e;
     us_filter_info_t             info;
     ngx_http_urlstore_file_t    *file;
     ngx_http_urlstore_filter_t  *f;
-    char                         err[512];
 
     f = zone->own;
     log = zone->shm_zone->shm.log;
@@ -187,21 +187,20 @@ ngx_http_urlstore_filter_file(ngx_http_urlstore_zone_t *zone)
 
     if (ngx_test_config) {
         rc = us_filter_file_check((char *) zone->path.data, &f->plan,
-                                  zone->conf.norm, f->accept, err,
-                                  sizeof(err));
+                                  zone->conf.norm, f->accept, &e);
 
         return rc == 0 ? NGX_OK
-               : ngx_http_urlstore_filter_refuse(zone, rc, err);
+               : ngx_http_urlstore_filter_refuse(zone, rc, &e);
     }
 
     for (file = ngx_http_urlstore_files; file; file = file->next) {
         if (ngx_strcmp(file->path, zone->path.data) == 0) {
 
             if (us_filter_file_match(&file->file, &f->plan, zone->conf.norm,
-                                     err, sizeof(err))
+                                     &e)
                 != 0)
             {
-                return ngx_http_urlstore_filter_refuse(zone, -1, err);
+                return ngx_http_urlstore_filter_refuse(zone, -1, &e);
             }
 
             f->set = file->file.filter;
@@ -221,11 +220,11 @@ ngx_http_urlstore_filter_file(ngx_http_urlstore_zone_t *zone)
     ngx_memcpy(file->path, zone->path.data, zone->path.len);
 
     rc = us_filter_file_open(&file->file, (char *) file->path, &f->plan,
-                             zone->conf.norm, f->accept, err, sizeof(err));
+                             zone->conf.norm, f->accept, &e);
 
     if (rc != 0) {
         ngx_free(file);
-        return ngx_http_urlstore_filter_refuse(zone, rc, err);
+        return ngx_http_urlstore_filter_refuse(zone, rc, &e);
     }
 
     us_filter_info(file->file.filter, &info);

@@ -221,7 +221,7 @@ for my $bad ([ 'capacity=\d+', 'capacity=777',
         . 'resized' ],
     [ 'path=', 'profile=whatwg path=', 'its URLs were normalized as "crawler' ],
     [ 'path=\S+/filter', 'path=%%DIR%%/none/filter',
-        'cannot make "\S+/none/filter": No such file' ])
+        'cannot make "\S+/none/filter" \(2: No such file' ])
 {
     my ($from, $to, $words) = @$bad;
     my $other = join '', map { /^urlstore_filter disk/ ? s/$from/$to/r : $_ }

@@ -32,15 +32,16 @@
 
 
 #include "us_filter.h"
+#include "../journal/us_manifest.h"
 #include "../url/us_normalize.h"
 #include "../us_hash.h"
 #include "../us_text.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
 #include <limits.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <sys/file.h>
 #include <sys/mman.h>
@@ -427,8 +428,8 @@ us_filter_info(const us_filter_t *f, us_filter_info_t *info)
  *
  *     DIR/filter        header and blocks
  *     DIR/filter.new    one that is being made
- *     DIR               flock: shared while it is used, exclusive to open it
- *                       first and to close it last
+ *     DIR               flock: shared while it is used, exclusive to make it
+ *                       and to close it last
  *
  * The mapping is the kernel's page cache, so bits that a killed process has set
  * are there for the next one, without any write.  Only a power failure or a
@@ -444,10 +445,10 @@ us_filter_info(const us_filter_t *f, us_filter_info_t *info)
  *
  * Bits are set atomically, so that any number of servers may use one file, as
  * the two masters of a binary upgrade do: each sees the URLs that the other
- * adds.  Only the mark "not closed" (clean = 0, boot = B) has an order.  A
- * process that is alone when it opens the file sets it; a process that is alone
- * when it closes the file clears it.  Invariant: while a process has the file
- * open, the mark is set with the present boot.
+ * adds.  Only the mark "not closed" (clean = 0, boot = B) has an order.  Each
+ * process sets it when it opens the file, which it has locked then; a process
+ * that is alone when it closes the file clears it.  Invariant: while a process
+ * has the file open, the mark is set with the present boot.
  *
  * The mark reaches the disk before the first bit can.  The blocks of the file
  * are allocated before it is used: a full disk must not become a SIGBUS.
@@ -456,20 +457,7 @@ us_filter_info(const us_filter_t *f, us_filter_info_t *info)
 #define US_FILTER_FILE_NAME  "filter"
 #define US_FILTER_FILE_NEW   "filter.new"
 
-#define US_FILTER_FILE_TRIES  16      /* to open it while others close it */
-
-
-static int
-us_filter_file_fail(char *err, size_t size, const char *fmt, ...)
-{
-    va_list  args;
-
-    va_start(args, fmt);
-    (void) vsnprintf(err, size, fmt, args);
-    va_end(args);
-
-    return -1;
-}
+#define US_FILTER_FILE_TRIES  16      /* to open it while others make it */
 
 
 /* the machine's boot id; zeros where the kernel has none */
@@ -477,25 +465,17 @@ us_filter_file_fail(char *err, size_t size, const char *fmt, ...)
 static void
 us_filter_file_boot(uint8_t boot[16])
 {
-    int      fd, digit;
-    char     text[64];
-    size_t   n;
-    ssize_t  i, len;
+    int     digit;
+    char   *p, text[US_BOOT_ID + 1];
+    size_t  n;
 
     memset(boot, 0, 16);
-
-    fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY|O_CLOEXEC);
-    if (fd == -1) {
-        return;
-    }
-
-    len = read(fd, text, sizeof(text));
-    (void) close(fd);
+    us_manifest_boot(text);
 
     /* 32 hexadecimal digits with some '-' between them */
 
-    for (i = 0, n = 0; i < len && n < 32; i++) {
-        digit = us_hex_value(text[i]);
+    for (p = text, n = 0; *p && n < 32; p++) {
+        digit = us_hex_value(*p);
 
         if (digit != -1) {
             boot[n / 2] = boot[n / 2] << 4 | digit;
@@ -520,7 +500,7 @@ us_filter_file_map(int fd, size_t size, int prot)
 
 static int
 us_filter_file_create(us_filter_file_t *file, const us_filter_plan_t *plan,
-    us_str_t norm, char *err, size_t size)
+    us_str_t norm, us_disk_error_t *e)
 {
     int      fd, rc;
     void    *mem;
@@ -531,25 +511,22 @@ us_filter_file_create(us_filter_file_t *file, const us_filter_plan_t *plan,
     fd = openat(file->dir, US_FILTER_FILE_NEW,
                 O_RDWR|O_CREAT|O_TRUNC|O_CLOEXEC, 0600);
     if (fd == -1) {
-        return us_filter_file_fail(err, size, "cannot make a filter: %s",
-                                   strerror(errno));
+        return us_disk_fail(e, errno, "cannot make a filter");
     }
 
     rc = posix_fallocate(fd, 0, plan->size);
     if (rc != 0) {
-        (void) us_filter_file_fail(err, size,
-                                   "no room for a filter of %zu bytes: %s",
-                                   plan->size, strerror(rc));
-        goto failed;
+        rc = us_disk_fail(e, rc, "no room for a filter of %zu bytes",
+                          plan->size);
+        goto done;
     }
 
     mem = us_filter_file_map(fd, plan->size, PROT_READ|PROT_WRITE);
 
     if (mem == NULL || getrandom(key, 16, 0) != 16) {
-        (void) us_filter_file_fail(err, size,
-                                   "cannot map a filter of %zu bytes: %s",
-                                   plan->size, strerror(errno));
-        goto failed;
+        rc = us_disk_fail(e, errno, "cannot map a filter of %zu bytes",
+                          plan->size);
+        goto done;
     }
 
     us_filter_mark(us_filter_format(mem, plan, key, norm))->clean = 1;
@@ -559,37 +536,31 @@ us_filter_file_create(us_filter_file_t *file, const us_filter_plan_t *plan,
                     US_FILTER_FILE_NAME) == -1
         || fsync(file->dir) == -1)
     {
-        (void) us_filter_file_fail(err, size, "cannot write a filter: %s",
-                                   strerror(errno));
-        goto failed;
+        rc = us_disk_fail(e, errno, "cannot write a filter");
     }
 
-    (void) close(fd);
-
-    file->filter = mem;
-    file->size = plan->size;
-    file->created = 1;
-
-    return 0;
-
-failed:
+done:
 
     if (mem) {
         (void) munmap(mem, plan->size);
     }
 
-    (void) close(fd);
-    (void) unlinkat(file->dir, US_FILTER_FILE_NEW, 0);
+    if (rc == -1) {
+        (void) unlinkat(file->dir, US_FILTER_FILE_NEW, 0);
+    }
 
-    return -1;
+    (void) close(fd);
+    file->created = (rc == 0);
+
+    return rc;
 }
 
 
 /* maps what is there, unless it is no filter of this version */
 
 static int
-us_filter_file_attach(us_filter_file_t *file, int fd, int prot, char *err,
-    size_t size)
+us_filter_file_attach(us_filter_file_t *file, int fd, int prot,
+    us_disk_error_t *e)
 {
     void         *mem;
     const char   *wrong;
@@ -605,8 +576,8 @@ us_filter_file_attach(us_filter_file_t *file, int fd, int prot, char *err,
     }
 
     if (mem == NULL) {
-        return us_filter_file_fail(err, size, "cannot map \"%s\": it is too "
-                                   "short or too long", US_FILTER_FILE_NAME);
+        return us_disk_fail(e, 0, "cannot map \"%s\": it is too short or too "
+                            "long", US_FILTER_FILE_NAME);
     }
 
     f = mem;
@@ -635,14 +606,13 @@ us_filter_file_attach(us_filter_file_t *file, int fd, int prot, char *err,
 
     (void) munmap(mem, file->size);
 
-    return us_filter_file_fail(err, size, "\"%s\": %s", US_FILTER_FILE_NAME,
-                               wrong);
+    return us_disk_fail(e, 0, "\"%s\": %s", US_FILTER_FILE_NAME, wrong);
 }
 
 
 int
 us_filter_file_match(us_filter_file_t *file, const us_filter_plan_t *plan,
-    us_str_t norm, char *err, size_t size)
+    us_str_t norm, us_disk_error_t *e)
 {
     us_str_t          had;
     us_filter_info_t  info;
@@ -652,7 +622,7 @@ us_filter_file_match(us_filter_file_t *file, const us_filter_plan_t *plan,
     if (info.capacity != plan->capacity || info.error != plan->error
         || info.size != plan->size)
     {
-        return us_filter_file_fail(err, size,
+        return us_disk_fail(e, 0,
             "it was made for %zu bytes, capacity=%llu error=%g; a filter "
             "cannot be resized: remove it or name another path",
             info.size, (unsigned long long) info.capacity, info.error);
@@ -662,7 +632,7 @@ us_filter_file_match(us_filter_file_t *file, const us_filter_plan_t *plan,
     had.len = file->filter->norm_len;
 
     if (!us_norm_same(had, norm)) {
-        return us_filter_file_fail(err, size,
+        return us_disk_fail(e, 0,
             "its URLs were normalized as \"%.*s\", not as \"%.*s\"",
             (int) had.len, had.data, (int) norm.len, norm.data);
     }
@@ -677,8 +647,7 @@ us_filter_file_match(us_filter_file_t *file, const us_filter_plan_t *plan,
  */
 
 static int
-us_filter_file_trust(us_filter_file_t *file, int force, char *err,
-    size_t size)
+us_filter_file_trust(us_filter_file_t *file, int force, us_disk_error_t *e)
 {
     uint8_t                  boot[16];
     const us_filter_mark_t  *mark;
@@ -688,7 +657,9 @@ us_filter_file_trust(us_filter_file_t *file, int force, char *err,
     mark = us_filter_mark(file->filter);
     us_filter_file_boot(boot);
 
-    file->doubtful = (mark->clean != 1
+    /* one that opens the file beside us sets `clean` after `boot` */
+
+    file->doubtful = (__atomic_load_n(&mark->clean, __ATOMIC_ACQUIRE) != 1
                       && (memcmp(mark->boot, boot, 16) != 0
                           || memcmp(boot, unknown, 16) == 0));
 
@@ -696,7 +667,7 @@ us_filter_file_trust(us_filter_file_t *file, int force, char *err,
         return 0;
     }
 
-    (void) us_filter_file_fail(err, size,
+    (void) us_disk_fail(e, 0,
         "the machine went down while it was in use: bits may be missing, and "
         "URLs that were seen would be taken for new ones; remove it, or "
         "accept that");
@@ -705,194 +676,149 @@ us_filter_file_trust(us_filter_file_t *file, int force, char *err,
 }
 
 
-/* 1: alone, 0: beside others that use it, -1 */
+/* maps what the descriptor has, and closes it; as us_filter_file_open() */
 
 static int
-us_filter_file_lock(const us_filter_file_t *file)
+us_filter_file_accept(us_filter_file_t *file, int fd, int prot,
+    const us_filter_plan_t *plan, us_str_t norm, int force, us_disk_error_t *e)
 {
     int  rc;
 
-    if (flock(file->dir, LOCK_EX|LOCK_NB) == 0) {
-        return 1;
+    rc = us_filter_file_attach(file, fd, prot, e);
+    (void) close(fd);
+
+    if (rc == 0) {
+        rc = us_filter_file_match(file, plan, norm, e);
     }
 
-    if (errno != EWOULDBLOCK) {
-        return -1;
-    }
-
-    /*
-     * another process opens the file first or closes it last: wait until it
-     * has done so
-     */
-
-    do {
-        rc = flock(file->dir, LOCK_SH);
-    } while (rc == -1 && errno == EINTR);
-
-    return rc;
+    return rc ? rc : us_filter_file_trust(file, force, e);
 }
 
 
-/* as us_filter_file_open(); 1: others closed it in between, try again */
+/*
+ * The descriptor of the file, which is made if nobody has made it, under a
+ * shared lock, or -1.
+ */
 
 static int
-us_filter_file_try(us_filter_file_t *file, const us_filter_plan_t *plan,
-    us_str_t norm, int force, char *err, size_t size)
+us_filter_file_lock(us_filter_file_t *file, const us_filter_plan_t *plan,
+    us_str_t norm, us_disk_error_t *e)
 {
-    int                fd, rc, alone;
-    uint8_t            boot[16];
-    us_filter_mark_t  *mark;
+    int       fd, rc;
+    unsigned  i;
 
-    alone = us_filter_file_lock(file);
-
-    if (alone == -1) {
-        return us_filter_file_fail(err, size, "cannot lock it: %s",
-                                   strerror(errno));
-    }
-
-    fd = openat(file->dir, US_FILTER_FILE_NAME, O_RDWR|O_CLOEXEC);
-
-    if (fd != -1) {
-        rc = us_filter_file_attach(file, fd, PROT_READ|PROT_WRITE, err, size);
-        (void) close(fd);
-
-    } else if (errno == ENOENT && alone) {
-        rc = us_filter_file_create(file, plan, norm, err, size);
-
-    } else {
-        rc = us_filter_file_fail(err, size, "cannot open \"%s\", which %s: %s",
-                                 US_FILTER_FILE_NAME,
-                                 alone ? "is there" : "others use",
-                                 strerror(errno));
-    }
-
-    if (rc == -1 || us_filter_file_match(file, plan, norm, err, size) == -1) {
-        return -1;
-    }
-
-    mark = us_filter_mark(file->filter);
-    us_filter_file_boot(boot);
-
-    if (alone) {
-        rc = us_filter_file_trust(file, force, err, size);
-
-        if (rc != 0) {
-            return rc;
-        }
-
-        /* it is marked as used under this boot */
-
-        mark->clean = 0;
-        memcpy(mark->boot, boot, 16);
-
-        /* the header is a page: it is on the disk before this run sets a bit */
-
-        if (msync(file->filter, US_FILTER_HEADER, MS_SYNC) == -1) {
-            return us_filter_file_fail(err, size, "cannot write its mark: %s",
-                                       strerror(errno));
-        }
-
-        /*
-         * flock() frees the lock for a moment: others may open and close the
-         * file
-         */
+    for (i = 0; i < US_FILTER_FILE_TRIES; i++) {
 
         do {
             rc = flock(file->dir, LOCK_SH);
         } while (rc == -1 && errno == EINTR);
 
         if (rc == -1) {
-            return us_filter_file_fail(err, size, "cannot lock it: %s",
-                                       strerror(errno));
+            return us_disk_fail(e, errno, "cannot lock it");
         }
+
+        fd = openat(file->dir, US_FILTER_FILE_NAME, O_RDWR|O_CLOEXEC);
+
+        if (fd != -1) {
+            return fd;
+        }
+
+        if (errno != ENOENT) {
+            return us_disk_fail(e, errno, "cannot open \"%s\"",
+                                US_FILTER_FILE_NAME);
+        }
+
+        /* alone, and it is not there: nobody else makes or uses it */
+
+        if (flock(file->dir, LOCK_EX|LOCK_NB) == 0
+            && faccessat(file->dir, US_FILTER_FILE_NAME, F_OK, 0) == -1
+            && us_filter_file_create(file, plan, norm, e) == -1)
+        {
+            return -1;
+        }
+
+        (void) usleep(i * 1000);
     }
 
-    return mark->clean == 1 || memcmp(mark->boot, boot, 16) != 0;
+    return us_disk_fail(e, 0, "cannot open \"%s\", which others use",
+                        US_FILTER_FILE_NAME);
 }
 
 
 int
 us_filter_file_open(us_filter_file_t *file, const char *dir,
-    const us_filter_plan_t *plan, us_str_t norm, int force, char *err,
-    size_t size)
+    const us_filter_plan_t *plan, us_str_t norm, int force, us_disk_error_t *e)
 {
-    int       rc;
-    unsigned  i;
+    int                fd, rc;
+    uint8_t            boot[16];
+    us_filter_mark_t  *mark;
 
     memset(file, 0, sizeof(us_filter_file_t));
 
     file->dir = -1;
 
     if (mkdir(dir, 0700) == -1 && errno != EEXIST) {
-        return us_filter_file_fail(err, size, "cannot make \"%s\": %s", dir,
-                                   strerror(errno));
+        return us_disk_fail(e, errno, "cannot make \"%s\"", dir);
     }
 
-    for (i = 0; i < US_FILTER_FILE_TRIES; i++) {
+    file->dir = open(dir, O_RDONLY|O_DIRECTORY|O_CLOEXEC);
+    if (file->dir == -1) {
+        return us_disk_fail(e, errno, "cannot open \"%s\"", dir);
+    }
 
-        file->dir = open(dir, O_RDONLY|O_DIRECTORY|O_CLOEXEC);
-        if (file->dir == -1) {
-            return us_filter_file_fail(err, size, "cannot open \"%s\": %s",
-                                       dir, strerror(errno));
+    rc = -1;
+    fd = us_filter_file_lock(file, plan, norm, e);
+
+    if (fd != -1) {
+        rc = us_filter_file_accept(file, fd, PROT_READ|PROT_WRITE, plan, norm,
+                                   force, e);
+    }
+
+    if (rc == 0) {
+
+        /*
+         * It is marked as used under this boot.  The header is a page: it is on
+         * the disk before this run sets a bit.
+         */
+
+        mark = us_filter_mark(file->filter);
+        us_filter_file_boot(boot);
+        memcpy(mark->boot, boot, 16);
+        __atomic_store_n(&mark->clean, 0, __ATOMIC_RELEASE);
+
+        if (msync(file->filter, US_FILTER_HEADER, MS_SYNC) == -1) {
+            rc = us_disk_fail(e, errno, "cannot write its mark");
         }
+    }
 
-        rc = us_filter_file_try(file, plan, norm, force, err, size);
-
-        if (rc == 0) {
-            return 0;
-        }
-
+    if (rc != 0) {
         us_filter_file_drop(file);
-
-        if (rc < 0) {
-            return rc;
-        }
-
-        /* on a busy machine all tries may meet the same processes at work */
-
-        (void) usleep(i * 1000);
     }
 
-    return us_filter_file_fail(err, size, "others open and close it without "
-                               "end");
+    return rc;
 }
 
 
 /* dir is not there, but it can be made if only it itself is missing */
 
 static int
-us_filter_file_parent(const char *dir, char *err, size_t size)
+us_filter_file_parent(const char *dir, us_disk_error_t *e)
 {
-    size_t  len;
-    char    parent[PATH_MAX];
+    char  parent[PATH_MAX];
 
-    len = strlen(dir);
+    (void) snprintf(parent, sizeof(parent), "%s", dir);
 
-    while (len > 1 && dir[len - 1] == '/') {
-        len--;
+    if (access(dirname(parent), F_OK) == 0) {
+        return 0;
     }
 
-    while (len > 1 && dir[len - 1] != '/') {
-        len--;
-    }
-
-    if (len < sizeof(parent)) {
-        memcpy(parent, dir, len);
-        parent[len] = '\0';
-
-        if (access(parent, F_OK) == 0) {
-            return 0;
-        }
-    }
-
-    return us_filter_file_fail(err, size, "cannot make \"%s\": %s", dir,
-                               strerror(errno));
+    return us_disk_fail(e, errno, "cannot make \"%s\"", dir);
 }
 
 
 int
 us_filter_file_check(const char *dir, const us_filter_plan_t *plan,
-    us_str_t norm, int force, char *err, size_t size)
+    us_str_t norm, int force, us_disk_error_t *e)
 {
     int                fd, rc;
     us_filter_file_t   file;
@@ -902,32 +828,20 @@ us_filter_file_check(const char *dir, const us_filter_plan_t *plan,
     file.dir = open(dir, O_RDONLY|O_DIRECTORY|O_CLOEXEC);
 
     if (file.dir == -1) {
-        return errno == ENOENT ? us_filter_file_parent(dir, err, size)
-               : us_filter_file_fail(err, size, "cannot open \"%s\": %s",
-                                     dir, strerror(errno));
+        return errno == ENOENT ? us_filter_file_parent(dir, e)
+               : us_disk_fail(e, errno, "cannot open \"%s\"", dir);
     }
 
     fd = openat(file.dir, US_FILTER_FILE_NAME, O_RDONLY|O_CLOEXEC);
 
-    if (fd == -1) {
+    if (fd != -1) {
+        rc = us_filter_file_accept(&file, fd, PROT_READ, plan, norm, force, e);
+
+    } else {
         rc = errno == ENOENT ? 0
-             : us_filter_file_fail(err, size, "cannot open \"%s\": %s",
-                                   US_FILTER_FILE_NAME, strerror(errno));
-        goto done;
+             : us_disk_fail(e, errno, "cannot open \"%s\"",
+                            US_FILTER_FILE_NAME);
     }
-
-    rc = us_filter_file_attach(&file, fd, PROT_READ, err, size);
-    (void) close(fd);
-
-    if (rc == 0) {
-        rc = us_filter_file_match(&file, plan, norm, err, size);
-    }
-
-    if (rc == 0) {
-        rc = us_filter_file_trust(&file, force, err, size);
-    }
-
-done:
 
     us_filter_file_drop(&file);
 

@@ -15,7 +15,7 @@
 #define _US_FILTER_H_INCLUDED_
 
 
-#include "../us_base.h"
+#include "../journal/us_disk.h"
 
 
 #define US_FILTER_VERSION    1           /* of a file */
@@ -128,20 +128,19 @@ typedef struct {
  * itself is missing, for this process and its children, be it alone or beside
  * others that use it; waits for one that writes it at its end.  force: take a
  * filter that a power failure may have hurt, which is US_FILTER_UNCLEAN without
- * it.  Returns 0, or that or -1 and a readable text in err (of size bytes).
+ * it.  Returns 0, or that or -1 with e.
  */
 #define US_FILTER_UNCLEAN  -2
 
 int us_filter_file_open(us_filter_file_t *file, const char *dir,
-    const us_filter_plan_t *plan, us_str_t norm, int force, char *err,
-    size_t size);
+    const us_filter_plan_t *plan, us_str_t norm, int force,
+    us_disk_error_t *e);
 
 /*
- * Whether a file that is open has this plan and normalization: 0, or -1 and a
- * readable text in err.
+ * Whether a file that is open has this plan and normalization: 0, or -1 with e.
  */
 int us_filter_file_match(us_filter_file_t *file, const us_filter_plan_t *plan,
-    us_str_t norm, char *err, size_t size);
+    us_str_t norm, us_disk_error_t *e);
 
 /*
  * Whether us_filter_file_open() would accept what is there, without a lock and
@@ -149,7 +148,7 @@ int us_filter_file_match(us_filter_file_t *file, const us_filter_plan_t *plan,
  * Returns as that does.
  */
 int us_filter_file_check(const char *dir, const us_filter_plan_t *plan,
-    us_str_t norm, int force, char *err, size_t size);
+    us_str_t norm, int force, us_disk_error_t *e);
 
 /*
  * Gives it back when none of the caller's processes adds any more.  Unless

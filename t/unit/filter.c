@@ -338,9 +338,10 @@ static void
 kills(void **state)
 {
     int               pipes[2], status;
-    char              dir[] = "/tmp/us-filter-XXXXXX", err[256];
+    char              dir[] = "/tmp/us-filter-XXXXXX";
     pid_t             pid;
     size_t            i, done, last;
+    us_disk_error_t   err;
     us_filter_file_t  file;
     us_filter_plan_t  plan;
 
@@ -353,10 +354,10 @@ kills(void **state)
         pid = fork();
 
         if (pid == 0) {
-            if (us_filter_file_open(&file, dir, &plan, us_string("n"), 0, err,
-                                    sizeof(err)) != 0)
+            if (us_filter_file_open(&file, dir, &plan, us_string("n"), 0,
+                                    &err) != 0)
             {
-                fprintf(stderr, "%s\n", err);
+                fprintf(stderr, "%s\n", err.text);
                 _exit(1);
             }
 
@@ -396,7 +397,7 @@ kills(void **state)
 
     assert_true(done > KILLS);
     assert_int_equal(us_filter_file_open(&file, dir, &plan, us_string("n"), 0,
-                                         err, sizeof(err)), 0);
+                                         &err), 0);
     assert_false(file.created);
 
     for (i = 0; i < done; i++) {
@@ -414,10 +415,10 @@ reopen(const char *dir, const us_filter_plan_t *plan, us_str_t norm, int force,
     const char *expected)
 {
     int               rc;
-    char              err[256];
+    us_disk_error_t   err;
     us_filter_file_t  file;
 
-    rc = us_filter_file_open(&file, dir, plan, norm, force, err, sizeof(err));
+    rc = us_filter_file_open(&file, dir, plan, norm, force, &err);
 
     if (rc == 0) {
         assert_null(expected);
@@ -427,8 +428,8 @@ reopen(const char *dir, const us_filter_plan_t *plan, us_str_t norm, int force,
 
     assert_non_null(expected);
 
-    if (strstr(err, expected) == NULL) {
-        fail_msg("said \"%s\", not \"%s\"", err, expected);
+    if (strstr(err.text, expected) == NULL) {
+        fail_msg("said \"%s\", not \"%s\"", err.text, expected);
     }
 
     return rc;
@@ -455,7 +456,8 @@ static void
 marks(void **state)
 {
     int               fd;
-    char              dir[] = "/tmp/us-filter-XXXXXX", err[256], path[256];
+    char              dir[] = "/tmp/us-filter-XXXXXX", path[256];
+    us_disk_error_t   err;
     us_filter_file_t  file, other;
     us_filter_plan_t  plan, wider;
     us_str_t          norm = us_string("crawler/1");
@@ -465,15 +467,13 @@ marks(void **state)
     assert_int_equal(us_filter_plan(1000, 0.01, 0, &plan), 0);
     assert_int_equal(us_filter_plan(2000, 0.01, 0, &wider), 0);
 
-    assert_int_equal(us_filter_file_open(&file, dir, &plan, norm, 0, err,
-                                         sizeof(err)), 0);
+    assert_int_equal(us_filter_file_open(&file, dir, &plan, norm, 0, &err), 0);
     assert_true(file.created);
     assert_int_equal(us_filter_mark(file.filter)->clean, 0);
     add(file.filter, us_string("http://a.test/"));
 
     /* two at a time: each sees what the other adds, the last one marks it */
-    assert_int_equal(us_filter_file_open(&other, dir, &plan, norm, 0, err,
-                                         sizeof(err)), 0);
+    assert_int_equal(us_filter_file_open(&other, dir, &plan, norm, 0, &err), 0);
     assert_false(other.created);
     assert_int_equal(seen(other.filter,
                                     us_string("http://a.test/")), 1);
@@ -483,30 +483,26 @@ marks(void **state)
     assert_int_equal(seen(file.filter,
                                     us_string("http://b.test/")), 1);
 
-    assert_int_equal(us_filter_file_open(&other, dir, &plan, norm, 0, err,
-                                         sizeof(err)), 0);
+    assert_int_equal(us_filter_file_open(&other, dir, &plan, norm, 0, &err), 0);
     assert_int_equal(us_filter_file_close(&file), 0);
     assert_int_equal(us_filter_mark(other.filter)->clean, 0);
     assert_int_equal(us_filter_file_close(&other), 0);
     assert_int_equal(clean(path), 1);
 
     /* both want the same filter */
-    assert_int_equal(us_filter_file_open(&file, dir, &plan, norm, 0, err,
-                                         sizeof(err)), 0);
+    assert_int_equal(us_filter_file_open(&file, dir, &plan, norm, 0, &err), 0);
     reopen(dir, &wider, norm, 0, "a filter cannot be resized");
 
     /* a file that was removed while it is used is not made a second time */
     assert_int_equal(unlink(path), 0);
     reopen(dir, &plan, norm, 0, "which others use");
     us_filter_file_drop(&file);
-    assert_int_equal(us_filter_file_open(&file, dir, &plan, norm, 0, err,
-                                         sizeof(err)), 0);
+    assert_int_equal(us_filter_file_open(&file, dir, &plan, norm, 0, &err), 0);
     add(file.filter, us_string("http://a.test/"));
 
     /* not closed, same boot: nothing is lost */
     us_filter_file_drop(&file);
-    assert_int_equal(us_filter_file_open(&file, dir, &plan, norm, 0, err,
-                                         sizeof(err)), 0);
+    assert_int_equal(us_filter_file_open(&file, dir, &plan, norm, 0, &err), 0);
     assert_false(file.created);
     assert_false(file.doubtful);
     assert_int_equal(seen(file.filter,
@@ -521,8 +517,7 @@ marks(void **state)
     reopen(dir, &plan, norm, 0, NULL);
 
     /* closed, another boot */
-    assert_int_equal(us_filter_file_open(&file, dir, &plan, norm, 0, err,
-                                         sizeof(err)), 0);
+    assert_int_equal(us_filter_file_open(&file, dir, &plan, norm, 0, &err), 0);
     us_filter_mark(file.filter)->boot[3] ^= 1;
     assert_int_equal(us_filter_file_close(&file), 0);
     reopen(dir, &plan, norm, 0, NULL);
@@ -555,10 +550,11 @@ static void
 storm(void **state)
 {
     int               status;
-    char              dir[] = "/tmp/us-filter-XXXXXX", err[256], path[256];
+    char              dir[] = "/tmp/us-filter-XXXXXX", path[256];
     char              url[64];
     pid_t             pids[4];
     unsigned          i, k, n;
+    us_disk_error_t   err;
     us_filter_file_t  file;
     us_filter_plan_t  plan;
     us_str_t          text;
@@ -575,10 +571,10 @@ storm(void **state)
                 _exit(0);
             }
 
-            if (us_filter_file_open(&file, dir, &plan, us_string("n"), 0, err,
-                                    sizeof(err)) != 0)
+            if (us_filter_file_open(&file, dir, &plan, us_string("n"), 0,
+                                    &err) != 0)
             {
-                fprintf(stderr, "%s\n", err);
+                fprintf(stderr, "%s\n", err.text);
                 _exit(1);
             }
 
@@ -606,7 +602,7 @@ storm(void **state)
     }
 
     assert_int_equal(us_filter_file_open(&file, dir, &plan, us_string("n"), 0,
-                                         err, sizeof(err)), 0);
+                                         &err), 0);
 
     for (k = 0; k < 4; k++) {
         for (i = 0; i < STORM; i++) {
