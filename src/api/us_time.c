@@ -68,134 +68,113 @@ us_time_duration(us_str_t text, uint64_t *s)
 }
 
 
-/* a number of n digits, from least to most, and what follows it */
+/* whether it begins so: d is a digit, T is T, t or a blank, + is a sign */
 
 static int
-us_time_field(us_str_t *text, size_t n, uint64_t least, uint64_t most,
-    const char *follow, uint64_t *value)
+us_time_is(us_str_t text, const char *shape)
 {
-    size_t  i, len;
+    size_t   i;
+    uint8_t  c;
 
-    len = strlen(follow);
+    for (i = 0; shape[i]; i++) {
+        c = i < text.len ? text.data[i] : '\0';
 
-    if (text->len < n + (len != 0)) {
-        return -1;
-    }
-
-    for (i = 0, *value = 0; i < n; i++) {
-
-        if (text->data[i] < '0' || text->data[i] > '9') {
-            return -1;
+        if (shape[i] == 'd' ? c < '0' || c > '9'
+            : shape[i] == 'T' ? c != 'T' && c != 't' && c != ' '
+            : shape[i] == '+' ? c != '+' && c != '-' : c != shape[i])
+        {
+            return 0;
         }
-
-        *value = *value * 10 + (text->data[i] - '0');
     }
 
-    if (*value < least || *value > most
-        || (len && memchr(follow, text->data[n], len) == NULL))
-    {
-        return -1;
-    }
-
-    text->data += n + (len != 0);
-    text->len -= n + (len != 0);
-
-    return 0;
+    return 1;
 }
 
 
-/* what follows the seconds: a fraction, and Z or how far ahead of UTC it is */
-
 static int
-us_time_zone(us_str_t text, int64_t *ahead)
+us_time_digits(const uint8_t *p)
 {
-    size_t    i;
-    int64_t   sign;
-    uint64_t  hours, minutes;
-
-    if (text.len && text.data[0] == '.') {
-
-        for (i = 1; i < text.len && text.data[i] >= '0'
-             && text.data[i] <= '9'; i++)
-        {
-            /* void */
-        }
-
-        if (i == 1) {
-            return -1;
-        }
-
-        text.data += i;
-        text.len -= i;
-    }
-
-    *ahead = 0;
-
-    if (text.len == 1 && (text.data[0] == 'Z' || text.data[0] == 'z')) {
-        return 0;
-    }
-
-    if (text.len != 6 || (text.data[0] != '+' && text.data[0] != '-')) {
-        return -1;
-    }
-
-    sign = text.data[0] == '-' ? -1 : 1;
-    text.data++;
-    text.len--;
-
-    if (us_time_field(&text, 2, 0, 23, ":", &hours) == -1
-        || us_time_field(&text, 2, 0, 59, "", &minutes) == -1)
-    {
-        return -1;
-    }
-
-    *ahead = sign * (int64_t) (hours * 3600 + minutes * 60);
-
-    return 0;
+    return (p[0] - '0') * 10 + (p[1] - '0');
 }
 
 
 int
 us_time_point(us_str_t text, uint64_t *s)
 {
-    size_t     i;
-    int64_t    t, ahead;
-    uint64_t   year, month, day, hour, minute, second;
-    struct tm  tm;
+    int             day, hour, minute, second;
+    size_t          i;
+    int64_t         t, ahead;
+    struct tm       tm;
+    const uint8_t  *p;
 
-    memset(&tm, 0, sizeof(struct tm));
     i = 0;
 
     if (us_read_u64(text, &i, US_TIME_MAX, s) == 0 && i == text.len) {
         return 0;
     }
 
-    if (us_time_field(&text, 4, 1970, 9999, "-", &year) == -1
-        || us_time_field(&text, 2, 1, 12, "-", &month) == -1
-        || us_time_field(&text, 2, 1, 31, "Tt ", &day) == -1
-        || us_time_field(&text, 2, 0, 23, ":", &hour) == -1
-        || us_time_field(&text, 2, 0, 59, ":", &minute) == -1
-        || us_time_field(&text, 2, 0, 60, "", &second) == -1
-        || us_time_zone(text, &ahead) == -1)
+    if (!us_time_is(text, "dddd-dd-ddTdd:dd:dd")) {
+        return -1;
+    }
+
+    memset(&tm, 0, sizeof(struct tm));
+    p = text.data;
+
+    tm.tm_year = us_time_digits(p) * 100 + us_time_digits(p + 2) - 1900;
+    tm.tm_mon = us_time_digits(p + 5) - 1;
+    day = us_time_digits(p + 8);
+    tm.tm_mday = day;
+    hour = us_time_digits(p + 11);
+    minute = us_time_digits(p + 14);
+    second = us_time_digits(p + 17);
+
+    if (tm.tm_year < 70 || tm.tm_mon < 0 || tm.tm_mon > 11 || hour > 23
+        || minute > 59 || second > 60)
     {
         return -1;
     }
 
-    tm.tm_year = (int) year - 1900;
-    tm.tm_mon = (int) month - 1;
-    tm.tm_mday = (int) day;
-
-    t = timegm(&tm) + (int64_t) (hour * 3600 + minute * 60 + second) - ahead;
+    t = timegm(&tm) + hour * 3600 + minute * 60 + second;
 
     /* 30 February is another day */
 
-    if (t < 0 || tm.tm_mday != (int) day) {
+    if (tm.tm_mday != day) {
+        return -1;
+    }
+
+    i = sizeof("dddd-dd-ddTdd:dd:dd") - 1;
+
+    if (i < text.len && p[i] == '.') {
+
+        do {
+            i++;
+        } while (i < text.len && p[i] >= '0' && p[i] <= '9');
+
+        if (p[i - 1] == '.') {
+            return -1;
+        }
+    }
+
+    text = (us_str_t) { text.len - i, p + i };
+
+    if (text.len == 6 && us_time_is(text, "+dd:dd")) {
+        hour = us_time_digits(text.data + 1);
+        minute = us_time_digits(text.data + 4);
+
+        if (hour > 23 || minute > 59) {
+            return -1;
+        }
+
+        ahead = hour * 3600 + minute * 60;
+        t -= text.data[0] == '+' ? ahead : -ahead;
+
+    } else if (text.len != 1 || (text.data[0] != 'Z' && text.data[0] != 'z')) {
         return -1;
     }
 
     *s = (uint64_t) t;
 
-    return 0;
+    return t < 0 ? -1 : 0;
 }
 
 
