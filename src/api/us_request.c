@@ -183,27 +183,27 @@ us_id_parse_shard(us_str_t text, uint64_t first, uint64_t *id)
 }
 
 
-/* TYPE/SUBTYPE without blanks around it and parameters after it */
+/* cuts off what comes before this byte, without blanks around it */
 
 static us_str_t
-us_media_name(us_str_t s)
+us_media_cut(us_str_t *text, int byte)
 {
-    us_str_t  name;
+    us_str_t  part;
 
-    (void) us_str_cut(&s, ';', &name);
+    (void) us_str_cut(text, byte, &part);
 
-    while (name.len && (*name.data == ' ' || *name.data == '\t')) {
-        name.data++;
-        name.len--;
+    while (part.len && (*part.data == ' ' || *part.data == '\t')) {
+        part.data++;
+        part.len--;
     }
 
-    while (name.len && (name.data[name.len - 1] == ' '
-                        || name.data[name.len - 1] == '\t'))
+    while (part.len && (part.data[part.len - 1] == ' '
+                        || part.data[part.len - 1] == '\t'))
     {
-        name.len--;
+        part.len--;
     }
 
-    return name;
+    return part;
 }
 
 
@@ -256,7 +256,7 @@ us_media_body(us_str_t content_type, us_input_format_t *format)
 {
     const us_media_t  *m;
 
-    m = us_media_find(us_media_name(content_type));
+    m = us_media_find(us_media_cut(&content_type, ';'));
 
     if (m->body != -1) {
         *format = m->body;
@@ -266,50 +266,35 @@ us_media_body(us_str_t content_type, us_input_format_t *format)
 }
 
 
-/* the q of a media range, in thousandths */
+/* the q among the parameters of a media range, in thousandths */
 
 static unsigned
-us_media_quality(us_str_t range)
+us_media_quality(us_str_t parameters)
 {
-    unsigned        q, unit;
-    const uint8_t  *p, *last;
+    size_t    i;
+    unsigned  q, unit;
+    us_str_t  p;
 
-    p = range.data;
-    last = p + range.len;
-
-    for ( ;; ) {
-        p = p < last ? memchr(p, ';', last - p) : NULL;
-
-        if (p == NULL) {
+    do {
+        if (parameters.len == 0) {
             return 1000;
         }
 
-        p++;
+        p = us_media_cut(&parameters, ';');
 
-        while (p < last && (*p == ' ' || *p == '\t')) {
-            p++;
-        }
+    } while (p.len < 3 || (*p.data != 'q' && *p.data != 'Q')
+             || p.data[1] != '=');
 
-        if (last - p > 2 && (p[0] == 'q' || p[0] == 'Q') && p[1] == '=') {
-            break;
-        }
-    }
-
-    p += 2;
-
-    if (*p == '1') {
-        return 1000;
-    }
-
-    if (*p != '0') {
-        return 0;
+    if (p.data[2] != '0') {
+        return p.data[2] == '1' ? 1000 : 0;
     }
 
     q = 0;
     unit = 100;
 
-    for (p += 2; p < last && *p >= '0' && *p <= '9' && unit; p++) {
-        q += (*p - '0') * unit;
+    for (i = 4; i < p.len && p.data[i] >= '0' && p.data[i] <= '9' && unit; i++)
+    {
+        q += (p.data[i] - '0') * unit;
         unit /= 10;
     }
 
@@ -329,9 +314,8 @@ us_media_accept(us_str_t accept, us_format_t preset)
     found = preset;
 
     while (accept.len) {
-        (void) us_str_cut(&accept, ',', &range);
-
-        name = us_media_name(range);
+        range = us_media_cut(&accept, ',');
+        name = us_media_cut(&range, ';');
         reply = us_media_find(name)->reply;
 
         if (us_media_is(name, "*/*")

@@ -304,6 +304,7 @@ accepts(void **state)
         { "text/plain;q=0.5,application/json;q=0.5", US_FORMAT_NDJSON,
           US_FORMAT_TEXT },
         { "text/plain;q=0", US_FORMAT_JSON, US_FORMAT_JSON },
+        { "text/plain;q=0;1", US_FORMAT_JSON, US_FORMAT_JSON },
         { "text/plain;q=0.0001", US_FORMAT_JSON, US_FORMAT_JSON },
         { "text/plain ; x=1 ; Q=1.0", US_FORMAT_JSON, US_FORMAT_TEXT },
         { "text/plain;q=", US_FORMAT_JSON, US_FORMAT_TEXT },
