@@ -326,10 +326,10 @@ static const us_figure_t  us_figures_table[] = {
       "cache_failures_total", "Writes to the path that failed." },
     { LOG, COUNTER, SHARED(replicate.copier.restarts), "cache_restarts",
       "cache_restarts_total",
-      "Times that the path was begun anew, with a snapshot of all." },
-
-    { 0, 0, 0, 0, NULL, NULL, NULL }
+      "Times that the path was begun anew, with a snapshot of all." }
 };
+
+#define US_FIGURES  (sizeof(us_figures_table) / sizeof(us_figures_table[0]))
 
 
 static uint64_t
@@ -541,7 +541,7 @@ us_stats_lists(uint8_t *p, const us_figures_t *f)
 }
 
 
-/* the figures in the order of the table, between what a zone is and lists */
+/* pieces: what the zone is, a row each of the table, and the lists */
 
 uint8_t *
 us_figures_stats(uint8_t *p, const us_figures_t *f, unsigned n)
@@ -553,14 +553,14 @@ us_figures_stats(uint8_t *p, const us_figures_t *f, unsigned n)
         return us_stats_zone(p, f);
     }
 
-    for (row = us_figures_table; row->kinds; row++) {
-        if (row->stat && us_figures_has(f, row) && --n == 0) {
-            break;
-        }
+    if (n > US_FIGURES) {
+        return n == US_FIGURES + 1 ? us_stats_lists(p, f) : NULL;
     }
 
-    if (row->kinds == 0) {
-        return n == 1 ? us_stats_lists(p, f) : NULL;
+    row = &us_figures_table[n - 1];
+
+    if (row->stat == NULL || !us_figures_has(f, row)) {
+        return p;
     }
 
     value = us_figure_at(f, row);
@@ -783,24 +783,26 @@ us_figures_metrics(uint8_t *p, const us_figures_t *f, unsigned n)
         us_metrics_batches
     };
 
-    for (row = us_figures_table; row->kinds; row++) {
-        if (row->metric && us_figures_has(f, row) && n-- == 0) {
-            break;
-        }
+    if (n >= US_FIGURES) {
+        n -= US_FIGURES;
+
+        return n < sizeof(lists) / sizeof(lists[0]) ? lists[n](p, f) : NULL;
     }
 
-    if (row->kinds) {
-        p = us_metric(p, row->metric,
-                      row->type == US_FIGURE_COUNTER ? "counter" : "gauge",
-                      row->help);
+    row = &us_figures_table[n];
 
-        return row->type == US_FIGURE_RATIO || row->type == US_FIGURE_SECONDS
-               ? us_sample_decimal(p, f, row->metric, us_figure_decimal(f, row))
-               : us_sample(p, f, row->metric,
-                           *(const uint64_t *) us_figure_at(f, row));
+    if (row->metric == NULL || !us_figures_has(f, row)) {
+        return p;
     }
 
-    return n < sizeof(lists) / sizeof(lists[0]) ? lists[n](p, f) : NULL;
+    p = us_metric(p, row->metric,
+                  row->type == US_FIGURE_COUNTER ? "counter" : "gauge",
+                  row->help);
+
+    return row->type == US_FIGURE_RATIO || row->type == US_FIGURE_SECONDS
+           ? us_sample_decimal(p, f, row->metric, us_figure_decimal(f, row))
+           : us_sample(p, f, row->metric,
+                       *(const uint64_t *) us_figure_at(f, row));
 }
 
 
