@@ -610,7 +610,7 @@ ngx_http_urlstore_admin_file(ngx_http_urlstore_post_t *a, char *err)
 
     cluster = a->ctx->conf->admin;
 
-    if (!cluster->zone) {
+    if (a->check || cluster->zone == NULL) {
         return NGX_OK;
     }
 
@@ -668,17 +668,16 @@ ngx_http_urlstore_admin_look(ngx_http_urlstore_post_t *a)
     ctx = a->ctx;
     rc = a->adopted ? NGX_OK : ngx_http_urlstore_admin_adopt(a, err);
 
-    if (rc == NGX_DECLINED) {
-        return ngx_http_urlstore_problem(ctx, NGX_HTTP_CONFLICT,
-                                         "\"reason\":\"map\"", "the map is "
-                                         "refused: %s", err);
-    }
+    switch (rc) {
 
-    a->adopted |= (rc == NGX_OK);
+    case NGX_OK:
+        a->adopted = 1;
 
-    if (rc == NGX_OK && (a->check || ngx_http_urlstore_admin_durable(a))) {
+        if (!a->check && !ngx_http_urlstore_admin_durable(a)) {
+            break;
+        }
 
-        if (!a->check && ngx_http_urlstore_admin_file(a, err) != NGX_OK) {
+        if (ngx_http_urlstore_admin_file(a, err) != NGX_OK) {
             return ngx_http_urlstore_problem(ctx,
                                              NGX_HTTP_INTERNAL_SERVER_ERROR,
                                              NULL, "the map could not be "
@@ -689,31 +688,37 @@ ngx_http_urlstore_admin_look(ngx_http_urlstore_post_t *a)
         ctx->status = NGX_HTTP_NO_CONTENT;
 
         return ngx_http_urlstore_send(ctx);
+
+    case NGX_DECLINED:
+        return ngx_http_urlstore_problem(ctx, NGX_HTTP_CONFLICT,
+                                         "\"reason\":\"map\"", "the map is "
+                                         "refused: %s", err);
+
+    case NGX_BUSY:
+        ngx_http_urlstore_retry_after(ctx, 1);
+        ngx_http_urlstore_untouched(ctx);
+
+        return ngx_http_urlstore_problem(ctx, NGX_HTTP_SERVICE_UNAVAILABLE,
+                                         "\"reason\":\"standby\"", "this node "
+                                         "is a standby: it gets the map from "
+                                         "the primary of its shard");
+
+    default: /* NGX_AGAIN */
+        break;
     }
 
-    if (rc != NGX_BUSY && !a->check) {
-        rc = ngx_http_urlstore_post_wait(a);
+    rc = a->check ? NGX_DECLINED : ngx_http_urlstore_post_wait(a);
 
-        if (rc != NGX_DECLINED) {
-            return rc;
-        }
+    if (rc != NGX_DECLINED) {
+        return rc;
     }
 
     ngx_http_urlstore_retry_after(ctx, 1);
 
-    if (rc == NGX_BUSY) {
-        ngx_http_urlstore_untouched(ctx);
-    }
-
-    return rc == NGX_BUSY
-           ? ngx_http_urlstore_problem(ctx, NGX_HTTP_SERVICE_UNAVAILABLE,
-                                       "\"reason\":\"standby\"", "this node is "
-                                       "a standby: it gets the map from the "
-                                       "primary of its shard")
-           : ngx_http_urlstore_problem(ctx, NGX_HTTP_SERVICE_UNAVAILABLE, NULL,
-                                       "a shard of this nginx is not ready, "
-                                       "or its disk is late; the map may be "
-                                       "posted again");
+    return ngx_http_urlstore_problem(ctx, NGX_HTTP_SERVICE_UNAVAILABLE, NULL,
+                                     "a shard of this nginx is not ready, or "
+                                     "its disk is late; the map may be posted "
+                                     "again");
 }
 
 

@@ -13,6 +13,7 @@
 
 
 #include "ngx_http_urlstore_request.h"
+#include "../url/us_profile.h"
 
 
 char *
@@ -96,8 +97,8 @@ ngx_http_urlstore_origin_init(ngx_conf_t *cf)
 static ngx_uint_t
 ngx_http_urlstore_origin_named(ngx_http_request_t *r, ngx_str_t *name)
 {
-    size_t                         len;
-    u_char                        *p, *last;
+    u_char                        *last;
+    us_str_t                       own;
     ngx_uint_t                     i;
     ngx_http_server_name_t        *sn;
     ngx_http_core_srv_conf_t      *cscf;
@@ -107,6 +108,7 @@ ngx_http_urlstore_origin_named(ngx_http_request_t *r, ngx_str_t *name)
     ulcf = cscf->ctx->loc_conf[ngx_http_urlstore_module.ctx_index];
 
     sn = ulcf->names.elts;
+    last = name->data + name->len;
 
     for (i = 0; i < ulcf->names.nelts; i++) {
 
@@ -120,36 +122,23 @@ ngx_http_urlstore_origin_named(ngx_http_request_t *r, ngx_str_t *name)
         }
 #endif
 
-        p = sn[i].name.data;
-        len = sn[i].name.len;
-        last = name->data + name->len;
+        own = ngx_http_urlstore_str(&sn[i].name);
 
-        if (len == name->len && ngx_strncmp(p, name->data, len) == 0) {
-            return 1;
+        /* .example.com is example.com and *.example.com */
+
+        if (own.len && *own.data == '.') {
+
+            if (name->len >= own.len
+                && ngx_memcmp(last - own.len, own.data, own.len) == 0)
+            {
+                return 1;
+            }
+
+            own.data++;
+            own.len--;
         }
 
-        if (len > 2 && p[len - 1] == '*' && name->len >= len
-            && ngx_strncmp(p, name->data, len - 1) == 0)
-        {
-            return 1;
-        }
-
-        /* .example.com is *.example.com and example.com */
-
-        if (len > 2 && p[0] == '.' && len == name->len + 1
-            && ngx_strncmp(p + 1, name->data, name->len) == 0)
-        {
-            return 1;
-        }
-
-        if (len > 2 && p[0] == '*') {
-            p++;
-            len--;
-        }
-
-        if (len > 2 && p[0] == '.' && name->len > len
-            && ngx_strncmp(p, last - len, len) == 0)
-        {
+        if (us_glob(own, ngx_http_urlstore_str(name))) {
             return 1;
         }
     }

@@ -204,18 +204,13 @@ ngx_http_urlstore_rule_words(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 char *
 ngx_http_urlstore_limit(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
+    int                        i;
     ngx_int_t                  n;
     ngx_str_t                 *value;
-    ngx_uint_t                 i;
     ngx_http_urlstore_zone_t  *zone;
 
-    static struct {
-        const char            *name;
-        void                 (*set)(us_norm_t *n, unsigned max);
-    }  limits[] = {
-        { "urlstore_max_depth", us_norm_set_max_depth },
-        { "urlstore_max_args", us_norm_set_max_args },
-        { "urlstore_max_repeat", us_norm_set_max_repeat }
+    static void  (*const  set[])(us_norm_t *n, unsigned max) = {
+        us_norm_set_max_depth, us_norm_set_max_args, us_norm_set_max_repeat
     };
 
     value = cf->args->elts;
@@ -232,9 +227,9 @@ ngx_http_urlstore_limit(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
                                             "0 is no limit,");
     }
 
-    for (i = 0; ngx_strcmp(cmd->name.data, limits[i].name) != 0; i++) {
-        /* void */
-    }
+    i = us_word_number("urlstore_max_depth urlstore_max_args "
+                       "urlstore_max_repeat",
+                       ngx_http_urlstore_str(&cmd->name));
 
     if (zone->limits & ((ngx_uint_t) 1 << i)) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
@@ -246,7 +241,7 @@ ngx_http_urlstore_limit(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     zone->limits |= (ngx_uint_t) 1 << i;
     zone->rules++;
 
-    limits[i].set(zone->norm, n);
+    set[i](zone->norm, n);
 
     return NGX_CONF_OK;
 }
