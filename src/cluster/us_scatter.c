@@ -529,10 +529,14 @@ us_scatter_part(us_scatter_t *s, us_lane_t *lane, size_t limit)
 }
 
 
-/* those of an id that has none in the answer */
+/* answers, a bit each: to an id without one; with a reason; of what is there */
 
 #define US_SCATTER_NO_ID                                                      \
     (1 << US_ANSWER_UNKNOWN | 1 << US_ANSWER_FULL | 1 << US_ANSWER_UNAVAILABLE)
+#define US_SCATTER_WHY                                                        \
+    (1 << US_ANSWER_INVALID | 1 << US_ANSWER_REJECTED                         \
+     | 1 << US_ANSWER_UNAVAILABLE)
+#define US_SCATTER_THERE  (1 << US_ANSWER_SEEN | 1 << US_ANSWER_DUE)
 
 
 /*
@@ -544,73 +548,47 @@ static int
 us_scatter_fits(const us_scatter_t *s, const us_lane_t *lane,
     const us_wire_line_t *line)
 {
-    uint64_t  id;
-    unsigned  allowed;
+    int                       has_id;
+    unsigned                  bit, allowed;
+    const us_scatter_item_t  *item;
 
-    static const unsigned  any = 1 << US_ANSWER_SEEN | 1 << US_ANSWER_DUE
-                                 | 1 << US_ANSWER_INVALID
-                                 | 1 << US_ANSWER_REJECTED
-                                 | 1 << US_ANSWER_UNAVAILABLE;
+    item = &s->items[lane->items[lane->at]];
+    bit = 1u << line->status;
 
-    if (us_scatter_of_id(s, lane, &s->items[lane->items[lane->at]])) {
-        id = s->items[lane->items[lane->at]].id;
+    if (us_scatter_of_id(s, lane, item)) {
         allowed = s->answers | 1 << US_ANSWER_UNKNOWN | 1 << US_ANSWER_DELETED
                   | 1 << US_ANSWER_UNAVAILABLE;
 
-        return (allowed & 1 << line->status) && line->text.len <= US_URL_MAX
-               && (line->id == id
-                   || (line->id == US_WIRE_NO_ID
-                       && (US_SCATTER_NO_ID & 1 << line->status)));
+        return (allowed & bit) && line->text.len <= US_URL_MAX
+               && (line->id == item->id || (line->id == US_WIRE_NO_ID
+                                            && (US_SCATTER_NO_ID & bit)));
     }
 
     allowed = s->action == US_SCATTER_ERASE
-              ? (any & ~(1 << US_ANSWER_SEEN | 1 << US_ANSWER_DUE))
-                | 1 << US_ANSWER_ERASED | 1 << US_ANSWER_FULL
+              ? 1 << US_ANSWER_ERASED | 1 << US_ANSWER_FULL
               : lane->ask
-              ? any | 1 << US_ANSWER_UNSEEN | 1 << US_ANSWER_REFUSED
+              ? US_SCATTER_THERE | 1 << US_ANSWER_UNSEEN
+                | 1 << US_ANSWER_REFUSED
               : s->action == US_SCATTER_SEEN
-              ? any | 1 << US_ANSWER_UNSEEN
-              : any | 1 << US_ANSWER_NEW | 1 << US_ANSWER_FULL
+              ? US_SCATTER_THERE | 1 << US_ANSWER_UNSEEN
+              : US_SCATTER_THERE | 1 << US_ANSWER_NEW | 1 << US_ANSWER_FULL
                 | 1 << US_ANSWER_REFUSED;
 
-    if (!(allowed & 1 << line->status)) {
-        return 0;
-    }
-
-    switch (line->status) {
-
-    case US_ANSWER_NEW:
-    case US_ANSWER_SEEN:
-    case US_ANSWER_DUE:
-        break;
-
-    case US_ANSWER_ERASED:
-    case US_ANSWER_UNSEEN:
-
-        if (line->stored == US_ANSWER_SEEN || (line->id != US_WIRE_NO_ID
-                                    && line->status == US_ANSWER_ERASED))
-        {
-            break;
-        }
-
-        /* fall through */
-
-    case US_ANSWER_FULL:
-        return line->text.len <= US_URL_MAX;
-
-    case US_ANSWER_INVALID:
-    case US_ANSWER_REJECTED:
-    case US_ANSWER_REFUSED:
-    case US_ANSWER_UNAVAILABLE:
+    if ((US_SCATTER_WHY | (allowed & 1 << US_ANSWER_REFUSED)) & bit) {
         return line->text.len <= US_SCATTER_ANSWER;
-
-    default:
-        return 0;
     }
 
-    return line->id != US_WIRE_NO_ID
-           && line->id >> US_SHARD_SHIFT == s->map->shards[lane->shard].number
-           && line->text.len <= US_URL_MAX;
+    /* what is there has an id, and what was erased if it was there */
+
+    has_id = (US_SCATTER_THERE | 1 << US_ANSWER_NEW) & bit
+             || (line->status == US_ANSWER_ERASED && line->id != US_WIRE_NO_ID)
+             || (line->status != US_ANSWER_FULL
+                 && line->stored == US_ANSWER_SEEN);
+
+    return (allowed & bit) && line->text.len <= US_URL_MAX
+           && (!has_id
+               || (line->id != US_WIRE_NO_ID && line->id >> US_SHARD_SHIFT
+                                     == s->map->shards[lane->shard].number));
 }
 
 
