@@ -257,6 +257,15 @@ ngx_http_urlstore_route(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
     rlcf->upstream.send_timeout = rlcf->upstream.read_timeout;
 
+    /* shorter limits: /health and /metrics answer while a node hangs */
+
+    rlcf->probe = rlcf->upstream;
+    rlcf->probe.connect_timeout = ngx_min(rlcf->probe.connect_timeout,
+                                          NGX_HTTP_URLSTORE_CALL_PROBE);
+    rlcf->probe.read_timeout = ngx_min(rlcf->probe.read_timeout,
+                                       NGX_HTTP_URLSTORE_CALL_PROBE);
+    rlcf->probe.send_timeout = rlcf->probe.read_timeout;
+
     ulcf->zone = ngx_http_urlstore_route_zone(cf, cluster);
 
     if (ulcf->zone == NULL) {
@@ -316,6 +325,7 @@ ngx_http_urlstore_route_merge_conf(ngx_conf_t *cf, void *parent, void *child)
 
     if (conf->upstream.connect_timeout == NGX_CONF_UNSET_MSEC) {
         conf->upstream = prev->upstream;
+        conf->probe = prev->probe;
     }
 
     return NGX_CONF_OK;

@@ -41,9 +41,6 @@
 #include "../us_text.h"
 
 
-/* ms: a node that does not report its state for so long does not answer */
-#define NGX_HTTP_URLSTORE_CALL_PROBE   2000
-
 /* bytes that are read at once; the head of a reply has no more */
 #define NGX_HTTP_URLSTORE_CALL_BUFFER  (64 * 1024)
 
@@ -255,11 +252,11 @@ static ngx_int_t
 ngx_http_urlstore_call_lines(ngx_http_urlstore_call_t *call, u_char *p,
     u_char *last)
 {
-    u_char            *colon, *end, *v;
-    ngx_int_t          code;
-    ngx_uint_t         i;
-    ngx_str_t         *value;
-    const ngx_str_t   *name;
+    u_char           *colon, *end, *v;
+    ngx_int_t         code;
+    ngx_uint_t        i;
+    ngx_str_t        *value;
+    const ngx_str_t  *name;
 
     code = last - p < 14 || ngx_strncmp(p, "HTTP/1.", 7) != 0 || p[8] != ' '
            ? NGX_ERROR : ngx_atoi(p + 9, 3);
@@ -599,32 +596,11 @@ ngx_http_urlstore_call_handler(ngx_http_request_t *sr)
 {
     const us_str_t                      *node;
     ngx_http_upstream_t                 *u;
-    ngx_http_upstream_conf_t            *conf;
     ngx_http_urlstore_call_t            *call;
     ngx_http_urlstore_route_loc_conf_t  *rlcf;
 
     call = sr->post_subrequest->data;
     rlcf = ngx_http_get_module_loc_conf(sr, ngx_http_urlstore_route_module);
-    conf = &rlcf->upstream;
-
-    if (call->probes) {
-
-        /* shorter limits: /health and /metrics answer while a node hangs */
-
-        conf = ngx_palloc(sr->pool, sizeof(ngx_http_upstream_conf_t));
-        if (conf == NULL) {
-            return NGX_HTTP_INTERNAL_SERVER_ERROR;
-        }
-
-        *conf = rlcf->upstream;
-
-        conf->connect_timeout = ngx_min(conf->connect_timeout,
-                                        NGX_HTTP_URLSTORE_CALL_PROBE);
-        conf->send_timeout = ngx_min(conf->send_timeout,
-                                     NGX_HTTP_URLSTORE_CALL_PROBE);
-        conf->read_timeout = ngx_min(conf->read_timeout,
-                                     NGX_HTTP_URLSTORE_CALL_PROBE);
-    }
 
     if (ngx_http_upstream_create(sr) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
@@ -632,7 +608,7 @@ ngx_http_urlstore_call_handler(ngx_http_request_t *sr)
 
     u = sr->upstream;
 
-    u->conf = conf;
+    u->conf = call->probes ? &rlcf->probe : &rlcf->upstream;
     u->resolved = ngx_pcalloc(sr->pool, sizeof(ngx_http_upstream_resolved_t));
 
     if (call->head == NULL) {

@@ -65,9 +65,12 @@ ngx_http_urlstore_fan(ngx_http_urlstore_ctx_t *ctx,
 
 
 ngx_int_t
-ngx_http_urlstore_fan_calls(ngx_http_urlstore_fan_t *fan, ngx_uint_t n)
+ngx_http_urlstore_fan_calls(ngx_http_urlstore_fan_t *fan, ngx_uint_t n,
+    ngx_uint_t method)
 {
     ngx_uint_t  i;
+
+    method = method == NGX_HTTP_HEAD ? NGX_HTTP_GET : method;
 
     fan->n = n;
     fan->calls = ngx_pcalloc(fan->ctx->r->pool,
@@ -79,7 +82,8 @@ ngx_http_urlstore_fan_calls(ngx_http_urlstore_fan_t *fan, ngx_uint_t n)
     for (i = 0; i < n; i++) {
         fan->calls[i].ctx = fan->ctx;
         fan->calls[i].map = fan->map;
-        fan->calls[i].method = NGX_HTTP_GET;
+        fan->calls[i].method = method;
+        fan->calls[i].reads = (method == NGX_HTTP_GET);
     }
 
     return NGX_OK;
@@ -157,7 +161,9 @@ ngx_http_urlstore_fan_all(ngx_http_urlstore_fan_t *fan, const ngx_str_t *path,
     ngx_uint_t                 i;
     ngx_http_urlstore_call_t  *call;
 
-    if (ngx_http_urlstore_fan_calls(fan, fan->map->nshards) != NGX_OK) {
+    if (ngx_http_urlstore_fan_calls(fan, fan->map->nshards, method)
+        != NGX_OK)
+    {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
@@ -165,8 +171,6 @@ ngx_http_urlstore_fan_all(ngx_http_urlstore_fan_t *fan, const ngx_str_t *path,
         call = &fan->calls[i];
 
         call->shard = i;
-        call->method = method == NGX_HTTP_HEAD ? NGX_HTTP_GET : method;
-        call->reads = (call->method == NGX_HTTP_GET);
         call->single = 1;
         call->probes = probes;
         call->path = *path;

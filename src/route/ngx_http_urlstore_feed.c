@@ -71,8 +71,9 @@ struct ngx_http_urlstore_feed_s {
     us_list_t                       list;
     ngx_uint_t                      more;
     ngx_uint_t                      lost;     /* shards of the map */
-    ngx_array_t                     absent;   /* ngx_uint_t: their numbers, and
-                                                 those that the map lacks */
+    ngx_uint_t                      silent;   /* the number of the first */
+    ngx_str_t                       absent;   /* ",7" for each, and for those
+                                                 that the map lacks */
 };
 
 
@@ -86,25 +87,28 @@ ngx_http_urlstore_feed_passed(ngx_http_urlstore_feed_t *feed)
 }
 
 
-/* the shard does not answer, or not to the end */
+/* the shard of this number does not answer, or not to the end */
 
-static ngx_int_t
+static void
+ngx_http_urlstore_feed_absent(ngx_http_urlstore_feed_t *feed, ngx_uint_t number)
+{
+    feed->absent.len = ngx_sprintf(feed->absent.data + feed->absent.len,
+                                   ",%ui", number)
+                       - feed->absent.data;
+    feed->more = 1;
+}
+
+
+static void
 ngx_http_urlstore_feed_lost(ngx_http_urlstore_feed_t *feed)
 {
-    ngx_uint_t  *number;
+    ngx_uint_t  number;
 
-    number = ngx_array_push(&feed->absent);
-    if (number == NULL) {
-        return NGX_ERROR;
-    }
+    number = feed->map->shards[feed->at].number;
+    feed->silent = feed->lost++ ? feed->silent : number;
 
-    *number = feed->map->shards[feed->at].number;
-    feed->lost++;
-    feed->more = 1;
-
+    ngx_http_urlstore_feed_absent(feed, number);
     ngx_http_urlstore_feed_passed(feed);
-
-    return NGX_OK;
 }
 
 
@@ -125,21 +129,17 @@ ngx_http_urlstore_feed_end(ngx_http_urlstore_ctx_t *ctx,
 {
     u_char                   *end;
     uint64_t                  number;
-    ngx_str_t                 bytes, text;
-    ngx_uint_t                i, *absent;
+    ngx_str_t                 bytes, text, absent;
     ngx_http_urlstore_out_t  *out;
     u_char                    buf[US_CURSOR_MAX];
     u_char                    base64[NGX_HTTP_URLSTORE_CURSOR];
 
     out = &ctx->out;
-    absent = feed->absent.elts;
 
     if (feed->list.shown == 0
         && feed->lost >= (feed->only ? 1 : feed->map->nshards))
     {
-        absent += feed->absent.nelts - feed->lost;
-
-        return ngx_http_urlstore_route_silent(ctx, *absent);
+        return ngx_http_urlstore_route_silent(ctx, feed->silent);
     }
 
     if (feed->only) {
@@ -176,33 +176,33 @@ ngx_http_urlstore_feed_end(ngx_http_urlstore_ctx_t *ctx,
 
     ngx_encode_base64url(&text, &bytes);
 
-    if (ngx_http_urlstore_out_room(out, 64 + text.len + feed->absent.nelts
-                                             * NGX_HTTP_URLSTORE_NUMBER)
+    if (ngx_http_urlstore_out_room(out, 64 + text.len + feed->absent.len)
         != NGX_OK)
     {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
+    absent = feed->absent;
+
+    if (absent.len) {
+        absent.data++;
+        absent.len--;
+    }
+
     if (feed->list.format == US_FORMAT_TEXT) {
-        out->pos = ngx_sprintf(out->pos, "# cursor=%V more=%ui%s", &text,
-                               feed->more, feed->absent.nelts
-                                           ? " unavailable=" : "");
+        out->pos = ngx_sprintf(out->pos, "# cursor=%V more=%ui%s%V\n", &text,
+                               feed->more, absent.len ? " unavailable=" : "",
+                               &absent);
 
     } else {
-        out->pos = ngx_sprintf(out->pos, "%s\"cursor\":\"%V\",\"more\":%s%s",
+        out->pos = ngx_sprintf(out->pos,
+                               "%s\"cursor\":\"%V\",\"more\":%s%s%V%s\n",
                                feed->list.format == US_FORMAT_JSON ? "],"
                                                                    : "{",
                                &text, feed->more ? "true" : "false",
-                               feed->absent.nelts ? ",\"unavailable\":[" : "");
+                               absent.len ? ",\"unavailable\":[" : "", &absent,
+                               absent.len ? "]}" : "}");
     }
-
-    for (i = 0; i < feed->absent.nelts; i++) {
-        out->pos = ngx_sprintf(out->pos, "%s%ui", i ? "," : "", absent[i]);
-    }
-
-    out->pos = us_put(out->pos, feed->list.format == US_FORMAT_TEXT ? ""
-                                : feed->absent.nelts ? "]}" : "}");
-    *out->pos++ = '\n';
 
     return ngx_http_urlstore_send(ctx);
 }
@@ -247,7 +247,6 @@ ngx_http_urlstore_feed_next(ngx_http_urlstore_ctx_t *ctx,
                               NGX_HTTP_URLSTORE_LISTED);
 
         call->shard = feed->at;
-        call->reads = 1;
         call->reuses = 1;
         ngx_str_set(&call->accept, "text/plain");
 
@@ -261,9 +260,7 @@ ngx_http_urlstore_feed_next(ngx_http_urlstore_ctx_t *ctx,
             return NGX_AGAIN;
         }
 
-        if (ngx_http_urlstore_feed_lost(feed) != NGX_OK) {
-            return NGX_HTTP_INTERNAL_SERVER_ERROR;
-        }
+        ngx_http_urlstore_feed_lost(feed);
     }
 
     return ngx_http_urlstore_feed_end(ctx, feed);
@@ -358,9 +355,9 @@ static ngx_int_t
 ngx_http_urlstore_feed_lines(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_feed_t *feed)
 {
-    us_str_t    text;
-    uint64_t    from, next, shown, *local;
-    ngx_int_t   len;
+    us_str_t   text;
+    uint64_t   from, next, shown, *local;
+    ngx_int_t  len;
 
     local = &feed->cursor.local[feed->map->shards[feed->at].number];
     text = feed->fan->calls->text;
@@ -441,11 +438,11 @@ ngx_http_urlstore_feed_done(ngx_http_urlstore_ctx_t *ctx)
 
     if (rc == NGX_DECLINED) {
         ngx_http_urlstore_call_log(call, feed->asked);
-        rc = ngx_http_urlstore_feed_lost(feed);
+        ngx_http_urlstore_feed_lost(feed);
     }
 
-    return rc == NGX_OK ? ngx_http_urlstore_feed_next(ctx, feed)
-                        : NGX_HTTP_INTERNAL_SERVER_ERROR;
+    return rc == NGX_ERROR ? NGX_HTTP_INTERNAL_SERVER_ERROR
+                           : ngx_http_urlstore_feed_next(ctx, feed);
 }
 
 
@@ -591,17 +588,14 @@ ngx_http_urlstore_feed(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_line_pt line, const char *path, ngx_uint_t ids)
 {
     ngx_int_t                  rc;
-    ngx_uint_t                 i, *number;
+    ngx_uint_t                 i;
     ngx_http_request_t        *r;
     ngx_http_urlstore_feed_t  *feed;
 
     r = ctx->r;
     feed = ngx_pcalloc(r->pool, sizeof(ngx_http_urlstore_feed_t));
 
-    if (feed == NULL
-        || ngx_array_init(&feed->absent, r->pool, 1, sizeof(ngx_uint_t))
-           != NGX_OK)
-    {
+    if (feed == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
@@ -625,24 +619,22 @@ ngx_http_urlstore_feed(ngx_http_urlstore_ctx_t *ctx,
         return rc;
     }
 
+    feed->absent.data = ngx_pnalloc(r->pool,
+                                    US_SHARDS * NGX_HTTP_URLSTORE_NUMBER);
+
+    if (feed->absent.data == NULL) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
     /* a shard that the map lacks does not answer either: the map may be old */
 
     for (i = 0; i < US_SHARDS; i++) {
-
-        if (feed->cursor.local[i] == 0 || us_map_shard(feed->map, i) != -1) {
-            continue;
+        if (feed->cursor.local[i] && us_map_shard(feed->map, i) == -1) {
+            ngx_http_urlstore_feed_absent(feed, i);
         }
-
-        number = ngx_array_push(&feed->absent);
-        if (number == NULL) {
-            return NGX_HTTP_INTERNAL_SERVER_ERROR;
-        }
-
-        *number = i;
-        feed->more = 1;
     }
 
-    if (ngx_http_urlstore_fan_calls(feed->fan, 1) != NGX_OK
+    if (ngx_http_urlstore_fan_calls(feed->fan, 1, NGX_HTTP_GET) != NGX_OK
         || ngx_http_urlstore_reply_begin(ctx, ids ? US_FORMAT_TEXT
                                                   : US_FORMAT_JSON, 1024)
            != NGX_OK

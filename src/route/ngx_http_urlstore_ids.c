@@ -215,7 +215,7 @@ ngx_http_urlstore_route_url(ngx_http_urlstore_ctx_t *ctx)
         return ngx_http_urlstore_route_lacks(ctx, id >> US_SHARD_SHIFT);
     }
 
-    if (ngx_http_urlstore_fan_calls(fan, 1) != NGX_OK
+    if (ngx_http_urlstore_fan_calls(fan, 1, r->method) != NGX_OK
         || ngx_http_urlstore_route_path(ctx, &fan->calls->path, "/url/%uL%s%V",
                                         id, r->args.len ? "?" : "", &r->args)
            != NGX_OK)
@@ -228,10 +228,7 @@ ngx_http_urlstore_route_url(ngx_http_urlstore_ctx_t *ctx)
     call = fan->calls;
 
     call->shard = shard;
-    call->method = r->method == NGX_HTTP_DELETE ? NGX_HTTP_DELETE
-                                                : NGX_HTTP_GET;
     call->single = 1;
-    call->reads = (r->method != NGX_HTTP_DELETE);
 
     accept = ngx_http_urlstore_header_in(r, "accept");
 
@@ -314,8 +311,8 @@ ngx_http_urlstore_route_prefix(ngx_http_urlstore_ctx_t *ctx)
 static u_char *
 ngx_http_urlstore_site_member(us_str_t text, const char *name, uint64_t *n)
 {
-    u_char    *p, *member;
-    us_str_t   value;
+    u_char   *p, *member;
+    us_str_t  value;
 
     member = memmem(text.data, text.len, name, ngx_strlen(name));
 
@@ -460,7 +457,8 @@ ngx_http_urlstore_route_site(ngx_http_urlstore_ctx_t *ctx)
     /* the oldest is the last one */
 
     if (p == NULL
-        || ngx_http_urlstore_fan_calls(fan, owners->n) != NGX_OK)
+        || ngx_http_urlstore_fan_calls(fan, owners->n, NGX_HTTP_GET)
+           != NGX_OK)
     {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
@@ -477,7 +475,6 @@ ngx_http_urlstore_route_site(ngx_http_urlstore_ctx_t *ctx)
         call = &fan->calls[i];
 
         call->shard = owners->shards[i];
-        call->reads = 1;
         call->single = 1;
         call->path = path;
 

@@ -128,48 +128,44 @@ ngx_http_urlstore_parts_accepted(ngx_http_urlstore_ctx_t *ctx, ngx_str_t *name)
 static ngx_int_t
 ngx_http_urlstore_parts_read(ngx_array_t *parts, ngx_str_t *text)
 {
-    u_char                    *p, *last, *dot, *end;
+    int                        more;
+    us_str_t                   rest, name, digits;
     uint64_t                   shard, number;
     ngx_uint_t                 each;
-    ngx_http_urlstore_part_t   before;
-
-    ngx_memzero(&before, sizeof(ngx_http_urlstore_part_t));
+    ngx_http_urlstore_part_t  *part;
 
     each = 0;
-    p = text->data;
-    last = p + text->len;
+    part = NULL;
+    rest = ngx_http_urlstore_str(text);
 
     do {
-        end = ngx_strlchr(p, last, '_');
-        end = end ? end : last;
-        dot = ngx_strlchr(p, end, '.');
+        more = us_str_cut(&rest, '_', &name);
 
-        if (dot == NULL
-            || us_id_parse((us_str_t) { dot - p, p }, &shard) != US_ID_OK
-            || us_id_parse((us_str_t) { end - dot - 1, dot + 1 }, &number)
-               != US_ID_OK
-            || number == 0 || shard >= US_SHARDS || shard < before.shard
-            || (shard == before.shard && number <= before.number))
+        if (!us_str_cut(&name, '.', &digits)
+            || us_id_parse(digits, &shard) != US_ID_OK
+            || us_id_parse(name, &number) != US_ID_OK
+            || number == 0 || shard >= US_SHARDS
+            || (part && (shard < part->shard
+                         || (shard == part->shard && number <= part->number))))
         {
             return NGX_DECLINED;
         }
 
-        each = shard == before.shard ? each + 1 : 1;
+        each = part && shard == part->shard ? each + 1 : 1;
 
         if (each > NGX_HTTP_URLSTORE_PARTS_EACH) {
             return NGX_DECLINED;
         }
 
-        before.shard = shard;
-        before.number = number;
-
-        if (ngx_http_urlstore_parts_add(parts, shard, number) != NGX_OK) {
+        part = ngx_array_push(parts);
+        if (part == NULL) {
             return NGX_ERROR;
         }
 
-        p = end + 1;
+        part->shard = shard;
+        part->number = number;
 
-    } while (end < last);
+    } while (more);
 
     return NGX_OK;
 }
@@ -182,12 +178,12 @@ ngx_http_urlstore_parts_send(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_part_t *part, ngx_uint_t n, ngx_str_t *name,
     ngx_str_t *silent)
 {
-    u_char             *p;
-    unsigned            left;
-    us_str_t            one;
-    ngx_uint_t          i;
-    us_erasure_info_t   sum;
-    u_char              buf[NGX_HTTP_URLSTORE_PART];
+    u_char            *p;
+    unsigned           left;
+    us_str_t           one;
+    ngx_uint_t         i;
+    us_erasure_info_t  sum;
+    u_char             buf[NGX_HTTP_URLSTORE_PART];
 
     sum = *part[0].e;
     left = part[0].left;
@@ -343,7 +339,7 @@ ngx_http_urlstore_parts_call(ngx_http_urlstore_ctx_t *ctx,
 
     part = parts->elts;
 
-    if (ngx_http_urlstore_fan_calls(fan, parts->nelts) != NGX_OK) {
+    if (ngx_http_urlstore_fan_calls(fan, parts->nelts, method) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
@@ -363,8 +359,6 @@ ngx_http_urlstore_parts_call(ngx_http_urlstore_ctx_t *ctx,
         }
 
         call->shard = shard;
-        call->method = method;
-        call->reads = (method == NGX_HTTP_GET);
         call->single = 1;
         ngx_str_set(&call->accept, "text/plain");
     }
@@ -434,9 +428,7 @@ ngx_http_urlstore_parts_named(ngx_http_urlstore_ctx_t *ctx)
     fan->data = &ctx->tail;
     fan->done = ngx_http_urlstore_parts_done;
 
-    rc = ngx_http_urlstore_parts_call(ctx, fan, &parts,
-                                      ctx->r->method == NGX_HTTP_DELETE
-                                      ? NGX_HTTP_DELETE : NGX_HTTP_GET);
+    rc = ngx_http_urlstore_parts_call(ctx, fan, &parts, ctx->r->method);
 
     return rc == NGX_DECLINED ? ngx_http_urlstore_fan_wait(fan) : rc;
 }

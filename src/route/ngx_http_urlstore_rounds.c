@@ -117,7 +117,8 @@ ngx_http_urlstore_rounds_begin(ngx_http_urlstore_rounds_t *rounds)
                                              * sizeof(ngx_http_urlstore_out_t));
 
     if (rounds->bodies == NULL
-        || ngx_http_urlstore_fan_calls(fan, rounds->s.nlanes) != NGX_OK)
+        || ngx_http_urlstore_fan_calls(fan, rounds->s.nlanes, NGX_HTTP_POST)
+           != NGX_OK)
     {
         return NGX_ERROR;
     }
@@ -127,7 +128,6 @@ ngx_http_urlstore_rounds_begin(ngx_http_urlstore_rounds_t *rounds)
         call = &fan->calls[i];
 
         call->shard = lane->shard;
-        call->method = NGX_HTTP_POST;
         call->path = lane->ask ? rounds->look_up : rounds->action;
         call->reads = lane->ask || rounds->s.action == US_SCATTER_SEEN
                       || rounds->s.lists;

@@ -38,9 +38,13 @@
 #define NGX_HTTP_URLSTORE_CALL_REPLY   (1024 * 1024)
 #define NGX_HTTP_URLSTORE_CALL_MAX     (16 * 1024 * 1024)
 
+/* ms: a node that does not report its state for so long does not answer */
+#define NGX_HTTP_URLSTORE_CALL_PROBE   2000
+
 
 typedef struct {
     ngx_http_upstream_conf_t        upstream;
+    ngx_http_upstream_conf_t        probe;    /* for the state of nodes */
     ngx_str_t                       endpoint; /* endpoint=, or empty: all */
 } ngx_http_urlstore_route_loc_conf_t;
 
@@ -197,9 +201,12 @@ ngx_http_urlstore_part(u_char *p, const ngx_http_urlstore_part_t *part)
 ngx_int_t ngx_http_urlstore_fan(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_fan_t **fan);
 
-/* n calls in the place of those that there are: GET, by fan->map */
+/*
+ * n calls of this method in the place of those that there are, by fan->map;
+ * HEAD is GET, which only reads
+ */
 ngx_int_t ngx_http_urlstore_fan_calls(ngx_http_urlstore_fan_t *fan,
-    ngx_uint_t n);
+    ngx_uint_t n, ngx_uint_t method);
 
 /* the path of a call: words, numbers, and what the client has sent, once */
 ngx_int_t ngx_http_urlstore_route_path(ngx_http_urlstore_ctx_t *ctx,
