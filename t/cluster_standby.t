@@ -122,6 +122,7 @@ is(() = $b->error_log =~ /"u1": to become the primary/g, 1,
     '  not for what is one');
 
 is(command($a, ' --shard 1'), "1\tus_1a\t3\n0\n", 'by the program');
+is(command($a, ' --shard 0'), "0\tus_0a\t3\n0\n", '  and shard 0');
 is(command($a, '/cluster'), "0\tus_0a\t3\n1\tus_1a\t3\n0\n", '  with a path');
 becomes($b, $_, 'standby') for 0, 1;
 

@@ -446,12 +446,14 @@ us_cluster_key(const us_cli_option_t *o, void *value, const char *arg)
 static int
 us_cluster_number(const us_cli_option_t *o, void *value, const char *arg)
 {
-    char    *end;
-    double   shard;
+    size_t    i;
+    uint64_t  shard;
 
-    shard = us_cli_count(arg, &end);
+    i = 0;
 
-    if (*end || *arg == '\0' || shard >= US_SHARDS) {
+    if (us_read_u64(us_str_of(arg), &i, US_SHARDS - 1, &shard) == -1
+        || arg[i] != '\0')
+    {
         return us_cli_fail("--shard \"%.40s\" is not the number of a shard",
                            arg);
     }
