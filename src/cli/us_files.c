@@ -3,11 +3,12 @@
  * Lines, read in blocks; and the files of a command, line by line, with the
  * progress.  See us_files.h.
  *
- *     buf   |.....given out.....|line\nline\nli|          |
- *                               start          end        US_LINES_BUFFER
+ *     buf   |line\nline\nline\nli|          |
+ *                              end        US_LINES_BUFFER
  *
- * The rest of an unfinished line moves to the front before the next read.  A
- * packed file, or pipe, is read through the program that unpacks it:
+ * All that was read is given out; the rest of an unfinished line moves to the
+ * front before the next read.  A packed file, or pipe, is read through the
+ * program that unpacks it:
  *
  *     file --> xz -dc --> pipe --> buf
  */
@@ -140,10 +141,6 @@ us_lines_open(us_files_t *f, const char *name)
     const us_lines_format_t  *format;
 
     f->name = strcmp(name, "-") == 0 ? "standard input" : name;
-    f->start = 0;
-    f->end = 0;
-    f->eof = 0;
-    f->skipping = 0;
 
     f->fd = strcmp(name, "-") == 0 ? fcntl(0, F_DUPFD_CLOEXEC, 3)
                                    : open(name, O_RDONLY|O_CLOEXEC);
@@ -178,124 +175,13 @@ us_lines_open(us_files_t *f, const char *name)
 }
 
 
-/* reads more at end; 0, or -1 after a message */
-
-static int
-us_lines_fill(us_files_t *f)
-{
-    ssize_t        n;
-    struct pollfd  p;
-
-    if (f->start) {
-        memmove(f->buf, f->buf + f->start, f->end - f->start);
-        f->end -= f->start;
-        f->start = 0;
-    }
-
-    if (f->end == US_LINES_BUFFER) {
-        /* one line fills it all; us_lines_next() has given it out if cut */
-        f->end = 0;
-        f->skipped += !f->skipping;
-        f->skipping = 1;
-    }
-
-    if (f->flush) {
-        p.fd = f->fd;
-        p.events = POLLIN;
-
-        if (poll(&p, 1, 0) == 0 && f->flush(f->data) != 0) {
-            return -1;
-        }
-    }
-
-    do {
-        n = read(f->fd, f->buf + f->end, US_LINES_BUFFER - f->end);
-    } while (n == -1 && errno == EINTR);
-
-    if (n == -1) {
-        return us_lines_error(f, "read");
-    }
-
-    f->eof = (n == 0);
-    f->end += n;
-    f->bytes += n;
-
-    return 0;
-}
-
-
 /*
- * Up to max lines without their '\n', valid until the next call; the last
- * one of a file need not have one.  Returns their number, 0 at the end, or -1
- * after a message.
+ * eof: all was read; before that we have broken the unpacker's pipe.  0, or -1
+ * after a message: the unpacker failed, the text is not whole.
  */
 
-static ssize_t
-us_lines_next(us_files_t *f, us_str_t *lines, size_t max)
-{
-    size_t    n;
-    uint8_t  *p, *end, *nl;
-
-    n = 0;
-
-    for ( ;; ) {
-        p = f->buf + f->start;
-        end = f->buf + f->end;
-
-        while (n < max && (nl = memchr(p, '\n', end - p)) != NULL) {
-
-            if (f->skipping) {
-                f->skipping = 0;
-
-            } else {
-                lines[n].data = p;
-                lines[n++].len = nl - p;
-            }
-
-            p = nl + 1;
-        }
-
-        f->start = p - f->buf;
-
-        if (n) {
-            return n;
-        }
-
-        if (f->eof) {
-            break;
-        }
-
-        if (f->cut && !f->skipping && f->start == 0
-            && f->end == US_LINES_BUFFER)
-        {
-            lines[0].data = f->buf;
-            lines[0].len = f->end;
-            f->start = f->end;
-            f->skipping = 1;
-            return 1;
-        }
-
-        if (us_lines_fill(f) == -1) {
-            return -1;
-        }
-    }
-
-    if (p == end || f->skipping) {
-        return 0;
-    }
-
-    lines[0].data = p;
-    lines[0].len = end - p;
-    f->start = f->end;
-
-    return 1;
-}
-
-
-/* 0, or -1 after a message: the unpacker failed, the text is not whole */
-
 static int
-us_lines_close(us_files_t *f)
+us_lines_close(us_files_t *f, int eof)
 {
     int  status;
 
@@ -321,9 +207,7 @@ us_lines_close(us_files_t *f)
 
     f->unpacker = 0;
 
-    /* before the end of the text we have broken its pipe */
-
-    if (!f->eof || status == 0) {
+    if (!eof || status == 0) {
         return 0;
     }
 
@@ -429,20 +313,21 @@ us_files_init(us_files_t *f)
     f->progress = f->progress && isatty(2);
     f->began = us_clock_running();
     f->shown = f->began;
-    f->buf = malloc(US_LINES_BUFFER);
+    f->buf = malloc(US_LINES_BUFFER + 1);
 
     return f->buf ? US_CLI_DONE : us_cli_fail("out of memory");
 }
 
 
-/* without what is no part of a URL; returns how many are left */
-
-static size_t
-us_lines_urls(us_str_t *lines, size_t n)
+static int
+us_files_take(us_files_t *f, us_str_t *lines, size_t n)
 {
+    int     rc;
     size_t  i, k;
 
-    for (i = 0, k = 0; i < n; i++) {
+    f->lines += n;
+
+    for (i = 0, k = 0; f->urls && i < n; i++) {
         lines[i].len -= (lines[i].len
                          && lines[i].data[lines[i].len - 1] == '\r');
 
@@ -451,58 +336,120 @@ us_lines_urls(us_str_t *lines, size_t n)
         }
     }
 
-    return k;
+    rc = f->take(f->data, lines, f->urls ? k : n);
+
+    if (f->progress && us_clock_running() - f->shown > US_FILES_TICK) {
+        us_files_show(f, 0);
+    }
+
+    return rc;
 }
 
 
 int
 us_files_one(us_files_t *f, const char *name)
 {
-    int        rc;
-    ssize_t    n;
-    uint64_t   pos, size, known;
-    us_str_t   lines[US_FILES_GROUP];
+    int             rc, skipping;
+    size_t          n, end;
+    ssize_t         got;
+    uint8_t        *p, *last, *nl;
+    uint64_t        pos, size;
+    us_str_t        lines[US_FILES_GROUP];
+    struct pollfd   ready;
 
     if (us_lines_open(f, name) == -1) {
-        (void) us_lines_close(f);
+        (void) us_lines_close(f, 0);
         f->failed = 1;
         return 0;
     }
 
-    known = 0;
+    rc = 0;
+    got = 1;
+    end = 0;
+    skipping = 0;
+    ready.fd = f->fd;
+    ready.events = POLLIN;
 
-    while ((n = us_lines_next(f, lines, US_FILES_GROUP)) > 0) {
+    while (rc == 0 && got > 0) {
 
-        if (f->share && f->total && f->bytes != known
-            && us_lines_position(f, &pos, &size) == 0)
-        {
-            known = f->bytes;
+        if (f->flush && poll(&ready, 1, 0) == 0) {
+            rc = f->flush(f->data);
+
+            if (rc != 0) {
+                break;
+            }
+        }
+
+        do {
+            got = read(f->fd, f->buf + end, US_LINES_BUFFER - end);
+        } while (got == -1 && errno == EINTR);
+
+        if (got == -1) {
+            (void) us_lines_error(f, "read");
+            break;
+        }
+
+        if (f->share && f->total && us_lines_position(f, &pos, &size) == 0) {
             f->share(f->data, (double) (f->passed + pos) / f->total);
         }
 
-        f->lines += n;
-        rc = f->take(f->data, lines, f->urls ? us_lines_urls(lines, n)
-                                             : (size_t) n);
+        end += got;
 
-        if (rc != 0) {
-            (void) us_lines_close(f);
-            return rc;
+        /* the last line need not have an end */
+
+        if (got == 0 && end) {
+            f->buf[end++] = '\n';
         }
 
-        if (f->progress && us_clock_running() - f->shown > US_FILES_TICK) {
-            us_files_show(f, 0);
+        p = f->buf;
+        last = p + end;
+        n = 0;
+
+        while (rc == 0 && (nl = memchr(p, '\n', last - p)) != NULL) {
+
+            if (!skipping) {
+                lines[n++] = (us_str_t) { nl - p, p };
+            }
+
+            skipping = 0;
+            p = nl + 1;
+
+            if (n == US_FILES_GROUP) {
+                rc = us_files_take(f, lines, n);
+                n = 0;
+            }
         }
+
+        /* one line fills it all */
+
+        if (end == US_LINES_BUFFER && p == f->buf) {
+
+            if (!skipping && f->cut) {
+                lines[n++] = (us_str_t) { end, p };
+            }
+
+            f->skipped += !skipping && !f->cut;
+            skipping = 1;
+            p = last;
+        }
+
+        if (rc == 0 && n) {
+            rc = us_files_take(f, lines, n);
+        }
+
+        end = last - p;
+        memmove(f->buf, p, end);
     }
 
     if (us_lines_position(f, &pos, &size) == 0) {
         f->passed += size;
     }
 
-    if (us_lines_close(f) == -1 || n == -1) {
+    if (us_lines_close(f, got == 0) == -1 || got == -1) {
         f->failed = 1;
     }
 
-    return f->flush ? f->flush(f->data) : 0;
+    return rc || f->flush == NULL ? rc : f->flush(f->data);
 }
 
 

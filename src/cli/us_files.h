@@ -53,14 +53,8 @@ typedef struct {
     int              fd;
     int              file;            /* the file itself, if fd is a pipe */
     pid_t            unpacker;
-    unsigned         eof:1;
-    unsigned         skipping:1;      /* within a line that is too long */
 
     uint8_t         *buf;
-    size_t           start;           /* of what has not been given out */
-    size_t           end;
-
-    uint64_t         bytes;           /* read so far, of the plain text */
     uint64_t         skipped;         /* lines that were too long */
     uint64_t         lines;
     uint64_t         total;           /* bytes of all files, 0: unknown */
