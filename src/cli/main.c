@@ -23,26 +23,10 @@
 #include <fcntl.h>
 
 
+#define US_CLI_ADDRESS(name)  &us_cli_##name,
+
 static const us_cli_command_t  *const us_cli_commands[] = {
-    &us_cli_add,
-    &us_cli_backup,
-    &us_cli_cluster,
-    &us_cli_dedup,
-    &us_cli_dump,
-    &us_cli_erase,
-    &us_cli_get,
-    &us_cli_hash,
-    &us_cli_help,
-    &us_cli_import,
-    &us_cli_normalize,
-    &us_cli_rekey,
-    &us_cli_restore,
-    &us_cli_seen,
-    &us_cli_set,
-    &us_cli_sizing,
-    &us_cli_stat,
-    &us_cli_verify,
-    &us_cli_version,
+    US_CLI_COMMANDS(US_CLI_ADDRESS)
     NULL
 };
 
@@ -88,6 +72,9 @@ typedef struct {
     int  bash;
     int  zsh;
 } us_help_t;
+
+
+static us_help_t  us_help;
 
 
 static const us_cli_option_t  us_help_options[] = {
@@ -452,38 +439,31 @@ us_help_zsh(void)
 
 
 static int
-us_help_run(int argc, char **argv)
+us_help_run(const us_cli_command_t *help, int n, char **args)
 {
-    us_help_t                help;
+    us_help_t *own = help->own;
+
     const us_cli_command_t  *c;
 
-    memset(&help, 0, sizeof(us_help_t));
-
-    if (us_cli_options(&us_cli_help, argc, argv, &help, 0, 1)
-        != US_CLI_DONE)
+    if (own->man + own->bash + own->zsh > 1
+        || (n && (own->bash || own->zsh)))
     {
-        return US_CLI_USAGE;
+        return us_cli_usage(help);
     }
 
-    if (help.man + help.bash + help.zsh > 1
-        || (optind < argc && (help.bash || help.zsh)))
-    {
-        return us_cli_usage(&us_cli_help);
+    c = n ? us_cli_find(args[0]) : NULL;
+
+    if (c == NULL && n) {
+        return us_cli_fail("no command \"%s\"", args[0]);
     }
 
-    c = optind < argc ? us_cli_find(argv[optind]) : NULL;
-
-    if (c == NULL && optind < argc) {
-        return us_cli_fail("no command \"%s\"", argv[optind]);
-    }
-
-    if (help.man) {
+    if (own->man) {
         us_help_man(c);
 
-    } else if (help.bash) {
+    } else if (own->bash) {
         us_help_bash();
 
-    } else if (help.zsh) {
+    } else if (own->zsh) {
         us_help_zsh();
 
     } else {
@@ -500,28 +480,23 @@ const us_cli_command_t  us_cli_help = {
     .args = "[COMMAND]",
     .summary = "print how commands are used",
     .text = "Without COMMAND, the list of commands.",
-    .options = us_help_options
+    .options = us_help_options,
+    .own = &us_help
 };
 
 
 static int
-us_version_run(int argc, char **argv)
+us_version_run(const us_cli_command_t *c, int n, char **args)
 {
-    int  rc;
+    printf("urlstore   %s\ncommit     %s\nnginx      %s\n"
+           "formats    journal %u, snapshot %u, stream %u, manifest %u, "
+           "watermark %u, zone %u, filter %u\nkeys       %u\n",
+           US_VERSION, US_COMMIT, US_NGINX, US_SEGMENT_VERSION,
+           US_SNAPSHOT_VERSION, US_STREAM_VERSION, US_MANIFEST_VERSION,
+           US_WATERMARK_VERSION, US_LAYOUT, US_FILTER_VERSION,
+           US_PROFILE_VERSION);
 
-    rc = us_cli_options(&us_cli_version, argc, argv, NULL, 0, 0);
-
-    if (rc == US_CLI_DONE) {
-        printf("urlstore   %s\ncommit     %s\nnginx      %s\n"
-               "formats    journal %u, snapshot %u, stream %u, manifest %u, "
-               "watermark %u, zone %u, filter %u\nkeys       %u\n",
-               US_VERSION, US_COMMIT, US_NGINX, US_SEGMENT_VERSION,
-               US_SNAPSHOT_VERSION, US_STREAM_VERSION, US_MANIFEST_VERSION,
-               US_WATERMARK_VERSION, US_LAYOUT, US_FILTER_VERSION,
-               US_PROFILE_VERSION);
-    }
-
-    return rc;
+    return US_CLI_DONE;
 }
 
 
@@ -592,6 +567,10 @@ main(int argc, char **argv)
 
     (void) snprintf(name, sizeof(name), "urlstore %s", c->name);
     argv[1] = name;
+    argv++;
+    argc--;
 
-    return us_cli_streams(c->run(argc - 1, argv + 1));
+    return us_cli_options(c, argc, argv) != US_CLI_DONE
+           ? US_CLI_USAGE
+           : us_cli_streams(c->run(c, argc - optind, argv + optind));
 }

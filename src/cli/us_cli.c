@@ -80,11 +80,11 @@ us_cli_usage(const us_cli_command_t *c)
 
 
 int
-us_cli_options(const us_cli_command_t *c, int argc, char **argv, void *own,
-    int least, int most)
+us_cli_options(const us_cli_command_t *c, int argc, char **argv)
 {
-    int                     key;
+    int                     key, least, most;
     char                    letters[2 * US_CLI_OPTIONS + 1], *p;
+    const char             *arg;
     uint8_t                *value;
     struct option           options[US_CLI_OPTIONS + 1], *to;
     const us_cli_option_t  *o;
@@ -118,7 +118,7 @@ us_cli_options(const us_cli_command_t *c, int argc, char **argv, void *own,
             return us_cli_usage(c);
         }
 
-        value = (uint8_t *) own + o->offset;
+        value = (uint8_t *) c->own + o->offset;
 
         if (o->set == NULL) {
             *(int *) value = 1;
@@ -128,7 +128,17 @@ us_cli_options(const us_cli_command_t *c, int argc, char **argv, void *own,
         }
     }
 
-    return argc - optind < least || (most != -1 && argc - optind > most)
+    least = 0;
+    most = 0;
+
+    for (arg = c->args; *arg; arg += strspn(arg, " ")) {
+        least += (*arg != '[');
+        most++;
+        arg += strcspn(arg, " ");
+    }
+
+    return argc - optind < least
+           || (argc - optind > most && strstr(c->args, "...") == NULL)
            ? us_cli_usage(c) : US_CLI_DONE;
 }
 

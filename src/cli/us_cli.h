@@ -1,6 +1,7 @@
 
 /*
- * The urlstore command: a file and a row in main.c for each subcommand.
+ * The urlstore command: a file and a name in US_CLI_COMMANDS for each
+ * subcommand.
  *
  * A subcommand describes itself by a us_cli_command_t.  Its options are parsed
  * by that description (us_cli.c), and --help, the man pages and the completions
@@ -27,9 +28,11 @@
 #define US_CLI_INTERRUPTED  130
 
 
-/* argv[0] is the subcommand's name; returns an exit code */
+typedef struct us_cli_command_s  us_cli_command_t;
 
-typedef int (*us_cli_pt)(int argc, char **argv);
+/* n arguments after the options; returns an exit code */
+
+typedef int (*us_cli_pt)(const us_cli_command_t *c, int n, char **args);
 
 
 typedef struct us_cli_option_s  us_cli_option_t;
@@ -43,7 +46,7 @@ struct us_cli_option_s {
     /* sets the value; or US_CLI_USAGE after a message.  NULL: an int is 1 */
     int                   (*set)(const us_cli_option_t *o, void *value,
                                  const char *arg);
-    size_t                  offset;   /* of the value, in the command's own */
+    size_t                  offset;   /* of the value, in c->own */
 };
 
 
@@ -52,15 +55,17 @@ struct us_cli_option_s {
  * paragraph, and a line that begins with a blank is printed as it is.
  */
 
-typedef struct {
+struct us_cli_command_s {
     const char             *name;
     us_cli_pt               run;
-    const char             *args;     /* after the options */
+    const char             *args;     /* after the options: words, in brackets
+                                         what may be left out */
     const char             *summary;  /* a line, without a full stop */
     const char             *text;
     const us_cli_option_t  *options;  /* or NULL */
+    void                   *own;      /* the values of the options, or NULL */
     const char             *exits;    /* what 0, 1 and 2 mean here, or NULL */
-} us_cli_command_t;
+};
 
 
 /* the key of an option without a letter */
@@ -68,34 +73,22 @@ typedef struct {
 #define US_CLI_LONG  256
 
 
-extern const us_cli_command_t  us_cli_add;
-extern const us_cli_command_t  us_cli_backup;
-extern const us_cli_command_t  us_cli_cluster;
-extern const us_cli_command_t  us_cli_dedup;
-extern const us_cli_command_t  us_cli_dump;
-extern const us_cli_command_t  us_cli_erase;
-extern const us_cli_command_t  us_cli_get;
-extern const us_cli_command_t  us_cli_hash;
-extern const us_cli_command_t  us_cli_help;
-extern const us_cli_command_t  us_cli_import;
-extern const us_cli_command_t  us_cli_normalize;
-extern const us_cli_command_t  us_cli_rekey;
-extern const us_cli_command_t  us_cli_restore;
-extern const us_cli_command_t  us_cli_seen;
-extern const us_cli_command_t  us_cli_set;
-extern const us_cli_command_t  us_cli_sizing;
-extern const us_cli_command_t  us_cli_stat;
-extern const us_cli_command_t  us_cli_verify;
-extern const us_cli_command_t  us_cli_version;
+/* all subcommands, in the order of --help */
+
+#define US_CLI_COMMANDS(X)                                                    \
+    X(add) X(backup) X(cluster) X(dedup) X(dump) X(erase) X(get) X(hash)      \
+    X(help) X(import) X(normalize) X(rekey) X(restore) X(seen) X(set)         \
+    X(sizing) X(stat) X(verify) X(version)
+
+#define US_CLI_COMMAND(name)  extern const us_cli_command_t  us_cli_##name;
+US_CLI_COMMANDS(US_CLI_COMMAND)
 
 
 /*
- * Sets the values of the options in *own, which is the command's.  US_CLI_DONE:
- * optind is the first of `least` to `most` arguments, or of any number if most
- * is -1; else US_CLI_USAGE after a message.
+ * Sets the values of the options.  US_CLI_DONE: optind is the first argument,
+ * and there are as many as c->args has; else US_CLI_USAGE after a message.
  */
-int us_cli_options(const us_cli_command_t *c, int argc, char **argv, void *own,
-    int least, int most);
+int us_cli_options(const us_cli_command_t *c, int argc, char **argv);
 
 /* "usage: urlstore NAME OPTIONS ARGUMENTS", in lines of so many columns */
 #define US_CLI_WIDTH  79

@@ -39,8 +39,7 @@ typedef struct {
     us_client_t              client;  /* of a service: */
     unsigned                 unsure;  /* lines that a lost try may have added */
     us_batch_t               batch;
-    us_cli_data_t            data;    /* of a directory: */
-    us_files_urls_t          urls;
+    us_cli_data_t            data;    /* of a directory */
 
     us_files_t               files;
     int                      code;    /* DONE, or REFUSED by some answer */
@@ -70,6 +69,9 @@ us_ask_duration(const us_cli_option_t *o, void *value, const char *arg)
 
     return us_cli_text(o, value, arg);
 }
+
+
+static us_ask_t  us_ask;
 
 
 static const us_cli_option_t  us_add_list[] = {
@@ -174,17 +176,17 @@ us_ask_urls(us_ask_t *a, const us_str_t *lines, size_t n)
     uint8_t           url[US_URL_MAX + 8];
     us_str_t          text;
     us_store_t       *s;
+    us_files_urls_t  *urls;
     us_store_item_t  *item;
 
     s = a->data.store;
-    item = a->urls.items;
-
-    us_files_normalize(a->data.norm, a->data.ws, lines, n, &a->urls);
+    urls = us_files_normalize(a->data.norm, a->data.ws, lines, n);
+    item = urls->items;
 
     if (a->data.embed) {
-        if ((a->set ? us_embed_add_set(a->data.embed, item, a->urls.n,
+        if ((a->set ? us_embed_add_set(a->data.embed, item, urls->n,
                                        a->members)
-                    : us_embed_add_older(a->data.embed, item, a->urls.n,
+                    : us_embed_add_older(a->data.embed, item, urls->n,
                                          a->units))
             == -1
             || us_embed_learn(a->data.embed) == -1)
@@ -193,22 +195,22 @@ us_ask_urls(us_ask_t *a, const us_str_t *lines, size_t n)
         }
 
     } else {
-        us_store_seen(s, item, a->urls.n);
+        us_store_seen(s, item, urls->n);
 
         if (a->set) {
-            us_store_members(s, a->members, item, a->urls.n);
+            us_store_members(s, a->members, item, urls->n);
         }
 
         if (a->units) {
-            (void) us_store_due(s, item, a->urls.n, a->units);
+            (void) us_store_due(s, item, urls->n, a->units);
         }
     }
 
     for (i = 0; i < n; i++) {
 
-        if (a->urls.verdicts[i] != US_URL_OK) {
+        if (urls->verdicts[i] != US_URL_OK) {
             us_ask_print(a, US_STORE_NO_ID, US_ANSWER_INVALID,
-                         us_str_of(us_verdict_name(a->urls.verdicts[i])));
+                         us_str_of(us_verdict_name(urls->verdicts[i])));
             continue;
         }
 
@@ -429,8 +431,8 @@ us_ask_service(void *data, us_str_t text)
 
     int  rc;
 
-    if (us_client_key(&a->client) == -1) {
-        return us_cli_failed(a->client.host, a->client.error);
+    if (us_client_key(&a->client) != US_CLI_DONE) {
+        return US_CLI_USAGE;
     }
 
     rc = us_ask_post(a, text);
@@ -480,69 +482,56 @@ us_ask_flush(void *data)
 
 
 static int
-us_ask_command(int argc, char **argv)
+us_ask_command(const us_cli_command_t *c, int n, char **args)
 {
-    int          code;
-    const char  *store, *name;
+    us_ask_t *a = c->own;
 
-    static us_ask_t  a;
+    int  code;
 
-    name = strrchr(argv[0], ' ') + 1;
-    a.command = strcmp(name, us_cli_add.name) == 0 ? &us_cli_add
-                : strcmp(name, us_cli_seen.name) == 0 ? &us_cli_seen
-                : &us_cli_get;
-    a.endpoint = a.command == &us_cli_add ? "/add"
-                 : a.command == &us_cli_seen ? "/seen" : "/url";
+    a->command = c;
+    a->endpoint = c == &us_cli_add ? "/add" : c == &us_cli_seen ? "/seen"
+                  : "/url";
 
-    if (us_cli_options(a.command, argc, argv, &a, 1, -1) != US_CLI_DONE) {
-        return US_CLI_USAGE;
-    }
-
-    if (a.older && a.set) {
+    if (a->older && a->set) {
         return us_cli_fail("--older and --set exclude each other");
     }
 
     /* of a service, they are part of the request */
 
-    if (a.set || a.older) {
-        snprintf(a.path, sizeof(a.path), "%s?%s=%s", a.endpoint,
-                 a.set ? "set" : "older", a.set ? a.set : a.older);
-        a.endpoint = a.path;
+    if (a->set || a->older) {
+        snprintf(a->path, sizeof(a->path), "%s?%s=%s", a->endpoint,
+                 a->set ? "set" : "older", a->set ? a->set : a->older);
+        a->endpoint = a->path;
     }
 
-    store = argv[optind++];
-    argc -= optind;
-    argv += optind;
-
-    if (!us_client_is(store)) {
-        code = us_ask_open(&a, store);
+    if (!us_client_is(args[0])) {
+        code = us_ask_open(a, args[0]);
 
     } else {
-        a.batch.send = us_ask_service;
-        a.batch.data = &a;
-        code = us_client_init(&a.client, store) == 0
-               ? US_CLI_DONE : us_cli_fail("%s", a.client.error);
+        a->batch.send = us_ask_service;
+        a->batch.data = a;
+        code = us_client_init(&a->client, args[0]);
     }
 
-    a.files.take = us_ask_lines;
-    a.files.flush = us_ask_flush;
-    a.files.data = &a;
-    a.files.progress = !isatty(1);
-    a.files.cut = 1;
-    a.files.urls = 1;
+    a->files.take = us_ask_lines;
+    a->files.flush = us_ask_flush;
+    a->files.data = a;
+    a->files.progress = !isatty(1);
+    a->files.cut = 1;
+    a->files.urls = 1;
 
     /* get has ids as arguments, the others names of files */
 
     if (code == US_CLI_DONE) {
-        code = a.command == &us_cli_get && argc
-               ? us_files_args(&a.files, argc, argv)
-               : us_files_all(&a.files, argc, argv);
+        code = c == &us_cli_get && n > 1
+               ? us_files_args(&a->files, n - 1, args + 1)
+               : us_files_all(&a->files, n - 1, args + 1);
     }
 
-    code = us_cli_data_close(&a.data, code);
-    us_client_free(&a.client);
+    code = us_cli_data_close(&a->data, code);
+    us_client_free(&a->client);
 
-    return code ? code : a.code;
+    return code ? code : a->code;
 }
 
 
@@ -564,6 +553,7 @@ const us_cli_command_t  us_cli_add = {
         US_ASK_STORE " A directory must have no owner: while a service runs "
         "on it, add at its URL.",
     .options = us_add_list,
+    .own = &us_ask,
     .exits =
         " 0   all URLs are in the store\n"
         " 1   some URLs were refused\n"
@@ -584,6 +574,7 @@ const us_cli_command_t  us_cli_seen = {
         "added.\n\n"
         US_ASK_STORE,
     .options = us_seen_list,
+    .own = &us_ask,
     .exits =
         " 0   the store has all URLs\n"
         " 1   some URLs are unseen, or were refused\n"
@@ -601,6 +592,7 @@ const us_cli_command_t  us_cli_get = {
         "input, one a line; for an id without a URL \"-\" and, after another "
         "tab, \"unknown\" or \"deleted\".\n\n"
         US_ASK_STORE,
+    .own = &us_ask,
     .exits =
         " 0   all ids have URLs\n"
         " 1   some have none\n"

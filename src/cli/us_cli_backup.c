@@ -43,6 +43,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/file.h>
@@ -79,12 +80,11 @@ static int
 us_backup_bytes(us_backup_t *b, int in, int out, uint64_t size,
     const char *name)
 {
-    int              rc;
-    size_t           part;
-    ssize_t          n;
-    uint8_t         *buf;
-    uint64_t         at, began, due, now;
-    struct timespec  pause;
+    int        rc;
+    size_t     part;
+    ssize_t    n;
+    uint8_t   *buf;
+    uint64_t   at, began, due, now;
 
     buf = malloc(US_BACKUP_CHUNK);
 
@@ -131,9 +131,7 @@ us_backup_bytes(us_backup_t *b, int in, int out, uint64_t size,
         due = began + (uint64_t) ((double) (at + n) * 1000 / (double) b->rate);
 
         if (due > now) {
-            pause.tv_sec = (time_t) ((due - now) / 1000);
-            pause.tv_nsec = (long) ((due - now) % 1000 * 1000000);
-            (void) nanosleep(&pause, NULL);
+            (void) poll(NULL, 0, (int) (due - now));
         }
     }
 
@@ -557,6 +555,9 @@ typedef struct {
 } us_dest_t;
 
 
+static size_t  us_backup_rate;
+
+
 static const us_cli_option_t  us_backup_options[] = {
     { 'r', "rate", "SIZE", "Read at most so many bytes a second (20m).",
       us_cli_bytes, 0 },
@@ -666,8 +667,6 @@ us_dest_open(us_dest_t *t, const char *path, int from)
     struct stat      st, a, b;
     us_disk_error_t  e;
 
-    *t = (us_dest_t) { .parent = -1, .dirfd = -1, .lock = -1 };
-
     for (len = strlen(path); len > 1 && path[len - 1] == '/'; len--) {
         /* void */
     }
@@ -742,28 +741,29 @@ us_dest_open(us_dest_t *t, const char *path, int from)
 }
 
 
+/* the complete copy gets its name */
+
+static int
+us_dest_rename(us_dest_t *t)
+{
+    if (renameat(t->parent, t->tmp, t->parent, t->name) == -1) {
+        return us_dest_fail(t, "the complete copy could not be renamed");
+    }
+
+    t->dirfd = -1;
+
+    return fsync(t->parent) == 0
+           ? US_CLI_DONE
+           : us_dest_fail(t, "fsync of its parent directory failed");
+}
+
+
 static int
 us_backup_failed(const char *path, const us_backup_t *b)
 {
     (void) us_cli_failed(path, b->error.text);
 
     return b->damaged ? US_CLI_REFUSED : US_CLI_USAGE;
-}
-
-
-/* copies and checks, then finishes */
-
-static int
-us_backup_make(us_backup_t *b, const char *from, const char *to,
-    int (*finish)(us_backup_t *b))
-{
-    if (us_backup_copy(b) == -1) {
-        return us_backup_failed(b->unwritten ? to : from, b);
-    }
-
-    b->epoch = b->manifest.epoch;
-
-    return finish(b) == 0 ? US_CLI_DONE : us_backup_failed(to, b);
 }
 
 
@@ -807,13 +807,15 @@ us_backup_say(const char *done, const char *path, const us_backup_t *b)
 }
 
 
+/* to: NULL: where it is.  The locks go with the process. */
+
 static int
-us_backup_run(const char *from, const char *to, uint64_t rate,
+us_backup_run(const char *from, const char *to,
     int (*finish)(us_backup_t *b), const char *done)
 {
     int            code;
     us_backup_t    b;
-    us_dest_t      t;
+    us_dest_t      t = { .parent = -1, .dirfd = -1, .lock = -1 };
     us_cli_data_t  d;
 
     if (us_cli_data_open(&d, from) != US_CLI_DONE) {
@@ -822,30 +824,34 @@ us_backup_run(const char *from, const char *to, uint64_t rate,
 
     memset(&b, 0, sizeof(us_backup_t));
     b.from = d.dirfd;
-    b.rate = rate;
+    b.rate = us_backup_rate;
 
-    code = us_dest_open(&t, to, d.dirfd);
-
-    if (code == US_CLI_DONE) {
+    if (to) {
+        code = us_dest_open(&t, to, d.dirfd);
         b.to = t.dirfd;
-        code = us_backup_make(&b, from, to, finish);
+
+    } else {
+
+        /* no file is made in what is no directory of ours */
+
+        code = us_backup_look(&b) == -1 ? us_backup_failed(from, &b)
+                                        : us_cli_data_lock(&d);
+        b.to = d.dirfd;
+        to = from;
     }
 
-    if (code == US_CLI_DONE) {
+    if (code == US_CLI_DONE && us_backup_copy(&b) == -1) {
+        code = us_backup_failed(b.unwritten ? to : from, &b);
+    }
 
-        /* the complete copy gets its name */
+    b.epoch = b.manifest.epoch;
 
-        if (renameat(t.parent, t.tmp, t.parent, t.name) == -1) {
-            code = us_dest_fail(&t, "the complete copy could not be renamed");
+    if (code == US_CLI_DONE && finish(&b) == -1) {
+        code = us_backup_failed(to, &b);
+    }
 
-        } else {
-            (void) close(t.dirfd);
-            t.dirfd = -1;
-
-            if (fsync(t.parent) == -1) {
-                code = us_dest_fail(&t, "fsync of its parent directory failed");
-            }
-        }
+    if (code == US_CLI_DONE && t.dirfd != -1) {
+        code = us_dest_rename(&t);
     }
 
     if (code == US_CLI_DONE) {
@@ -860,34 +866,14 @@ us_backup_run(const char *from, const char *to, uint64_t rate,
         (void) unlinkat(t.parent, t.tmp, AT_REMOVEDIR);
     }
 
-    if (t.dirfd != -1) {
-        (void) close(t.dirfd);
-    }
-
-    if (t.lock != -1) {
-        (void) close(t.lock);
-    }
-
-    if (t.parent != -1) {
-        (void) close(t.parent);
-    }
-
     return us_cli_data_close(&d, code);
 }
 
 
 static int
-us_backup_command(int argc, char **argv)
+us_backup_command(const us_cli_command_t *c, int n, char **args)
 {
-    size_t  rate;
-
-    rate = 0;
-
-    return us_cli_options(&us_cli_backup, argc, argv, &rate, 2, 2)
-           == US_CLI_DONE
-           ? us_backup_run(argv[optind], argv[optind + 1], rate,
-                           us_backup_seal, "backup")
-           : US_CLI_USAGE;
+    return us_backup_run(args[0], args[1], us_backup_seal, "backup");
 }
 
 
@@ -905,6 +891,7 @@ const us_cli_command_t  us_cli_backup = {
         "No service writes to a backup: restore makes a data directory of it. "
         "stat, verify and dump read it.",
     .options = us_backup_options,
+    .own = &us_backup_rate,
     .exits =
         " 0   OUT is complete and on the disk\n"
         " 1   DIR is damaged\n"
@@ -913,68 +900,13 @@ const us_cli_command_t  us_cli_backup = {
 
 
 static int
-us_restore_command(int argc, char **argv)
+us_restore_command(const us_cli_command_t *c, int n, char **args)
 {
-    int            code, lock;
-    size_t         rate;
-    const char    *path;
-    us_backup_t    b;
-    us_cli_data_t  d;
-
-    rate = 0;
-
-    if (us_cli_options(&us_cli_restore, argc, argv, &rate, 1, 2)
-        != US_CLI_DONE)
-    {
-        return US_CLI_USAGE;
-    }
-
-    path = argv[optind];
-
-    if (optind == argc - 2) {
-        return us_backup_run(path, argv[optind + 1], rate, us_backup_restore,
-                             "restored");
-    }
-
-    if (rate) {
-        return us_cli_usage(&us_cli_restore);
-    }
-
     /* a directory that was put back by other means: only its epoch changes */
 
-    if (us_cli_data_open(&d, path) != US_CLI_DONE) {
-        return US_CLI_USAGE;
-    }
-
-    memset(&b, 0, sizeof(us_backup_t));
-    b.from = d.dirfd;
-    b.to = d.dirfd;
-
-    if (us_backup_look(&b) == -1) {
-        return us_cli_data_close(&d, us_backup_failed(path, &b));
-    }
-
-    lock = us_disk_lock(d.dirfd, US_DIR_LOCK, O_RDWR, LOCK_EX|LOCK_NB);
-
-    if (lock == -1) {
-        code = us_cli_fail("\"%s\" cannot be locked: %s", path,
-                           errno == EWOULDBLOCK ? "it has an owner; stop the "
-                                                  "service first"
-                                                : strerror(errno));
-
-    } else {
-        code = us_backup_make(&b, path, path, us_backup_restore);
-    }
-
-    if (code == US_CLI_DONE) {
-        us_backup_say("restored", path, &b);
-    }
-
-    if (lock != -1) {
-        (void) close(lock);
-    }
-
-    return us_cli_data_close(&d, code);
+    return n == 1 && us_backup_rate
+           ? us_cli_usage(c)
+           : us_backup_run(args[0], args[1], us_backup_restore, "restored");
 }
 
 
@@ -993,6 +925,7 @@ const us_cli_command_t  us_cli_restore = {
         "older copy of a data directory was put back by other means, before "
         "the service starts.",
     .options = us_backup_options,
+    .own = &us_backup_rate,
     .exits =
         " 0   DIR is complete and on the disk\n"
         " 1   IN is damaged or cut\n"

@@ -420,6 +420,9 @@ us_apply_lacks(const us_target_t *t)
 }
 
 
+static us_cluster_t  us_cluster = { .path = "/cluster", .shard = -1 };
+
+
 typedef struct {
     const char   *name;
     int           map;                /* the first argument is MAP */
@@ -592,8 +595,7 @@ us_cluster_load(const char *from, int *code)
             return NULL;
         }
 
-    } else if (us_client_init(&c, from) == -1) {
-        (void) us_cli_fail("%s", c.error);
+    } else if (us_client_init(&c, from) != US_CLI_DONE) {
         return NULL;
 
     } else {
@@ -603,7 +605,6 @@ us_cluster_load(const char *from, int *code)
         if (status != 200) {
             (void) us_cli_fail("%s", status <= 0 || status >= 400
                                      ? c.error : "no map was answered");
-            us_client_free(&c);
             return NULL;
         }
 
@@ -650,8 +651,6 @@ us_cluster_check(us_cluster_t *c)
             (void) us_cli_failed(c->args[-1], err);
             code = US_CLI_REFUSED;
         }
-
-        us_map_free(old);
     }
 
     if (code == US_CLI_DONE) {
@@ -793,26 +792,22 @@ us_cluster_draw(us_cluster_t *c)
 
     shards = calloc((size_t) c->n, sizeof(us_shard_t));
     own = us_norm_create(US_PROFILE_CRAWLER);
-    code = US_CLI_DONE;
 
     if (shards == NULL || own == NULL) {
-        code = us_cli_fail("out of memory");
-
-    } else if (getrandom(cluster, sizeof(cluster), 0) != sizeof(cluster)) {
-        code = us_cli_fail("getrandom: %s", strerror(errno));
+        return us_cli_fail("out of memory");
     }
 
-    for (i = 0; code == US_CLI_DONE && i < c->n; i++) {
+    if (getrandom(cluster, sizeof(cluster), 0) != sizeof(cluster)) {
+        return us_cli_fail("getrandom: %s", strerror(errno));
+    }
+
+    for (i = 0; i < c->n; i++) {
         if (us_shard_parse(&shards[i], us_str_of(c->args[i]), err,
                            sizeof(err))
             == -1)
         {
-            code = us_cli_fail("%s", err);
+            return us_cli_fail("%s", err);
         }
-    }
-
-    if (code != US_CLI_DONE) {
-        goto done;
     }
 
     norm = c->map ? c->map->norm
@@ -822,7 +817,7 @@ us_cluster_draw(us_cluster_t *c)
     code = c->sample ? us_sample(c, norm) : US_CLI_DONE;
 
     if (code != US_CLI_DONE) {
-        goto done;
+        return code;
     }
 
     map = c->map ? us_map_grow(c->map, shards, (uint32_t) c->n, weight, err,
@@ -830,21 +825,14 @@ us_cluster_draw(us_cluster_t *c)
                  : us_map_first(cluster, norm, c->key, shards, (uint32_t) c->n,
                                 weight, err, sizeof(err));
 
-    if (map) {
-        printf("%.*s", (int) map->text.len, map->text.data);
-        us_map_free(map);
-
-    } else {
+    if (map == NULL) {
         (void) us_cli_fail("%s", err);
-        code = US_CLI_REFUSED;
+        return US_CLI_REFUSED;
     }
 
-done:
+    printf("%.*s", (int) map->text.len, map->text.data);
 
-    us_norm_destroy(own);
-    free(shards);
-
-    return code;
+    return US_CLI_DONE;
 }
 
 
@@ -882,8 +870,8 @@ us_cluster_apply(us_cluster_t *c)
     last = c->targets + c->ntargets;
 
     for (t = c->targets; t < last; t++) {
-        if (us_client_init(&t->client, t->url) == -1) {
-            return us_cli_fail("%s", t->client.error);
+        if (us_client_init(&t->client, t->url) != US_CLI_DONE) {
+            return US_CLI_USAGE;
         }
     }
 
@@ -963,8 +951,8 @@ us_cluster_order(us_cluster_t *o)
     uint64_t     end;
     us_client_t  c;
 
-    if (us_client_init(&c, o->args[0]) == -1) {
-        return us_cli_fail("%s", c.error);
+    if (us_client_init(&c, o->args[0]) != US_CLI_DONE) {
+        return US_CLI_USAGE;
     }
 
     (void) snprintf(number, sizeof(number), "=%d", o->shard);
@@ -1024,51 +1012,42 @@ static const us_cluster_action_t  us_cluster_actions[] = {
 
 
 static int
-us_cluster_command(int argc, char **argv)
+us_cluster_command(const us_cli_command_t *own, int n, char **args)
 {
+    us_cluster_t *c = own->own;
+
     int                         code;
     const us_cluster_action_t  *a;
 
-    static us_cluster_t  c;
-
-    c.path = "/cluster";
-    c.shard = -1;
-
-    if (us_cli_options(&us_cli_cluster, argc, argv, &c, 1, -1)
-        != US_CLI_DONE)
-    {
-        return US_CLI_USAGE;
-    }
-
-    c.n = argc - optind - 1;
-    c.args = argv + optind + 1;
+    c->n = n - 1;
+    c->args = args + 1;
 
     for (a = us_cluster_actions; a->name; a++) {
-        if (strcmp(a->name, argv[optind]) == 0) {
+        if (strcmp(a->name, args[0]) == 0) {
             break;
         }
     }
 
     if (a->name == NULL) {
-        (void) us_cli_fail("no action \"%.40s\"", argv[optind]);
+        (void) us_cli_fail("no action \"%.40s\"", args[0]);
     }
 
-    if (a->name == NULL || c.n < a->least || c.n > a->most) {
-        return us_cli_usage(&us_cli_cluster);
+    if (a->name == NULL || c->n < a->least || c->n > a->most) {
+        return us_cli_usage(own);
     }
 
-    c.action = a->name;
+    c->action = a->name;
 
     if (a->map) {
-        c.map = us_cluster_load(*c.args++, &code);
-        c.n--;
+        c->map = us_cluster_load(*c->args++, &code);
+        c->n--;
 
-        if (c.map == NULL) {
+        if (c->map == NULL) {
             return code;
         }
     }
 
-    return a->run(&c);
+    return a->run(c);
 }
 
 
@@ -1116,6 +1095,7 @@ const us_cli_command_t  us_cli_cluster = {
         "prints a line for each: SHARD, NODE (\"-\" for a URL), URL, "
         "\"adopted\", \"standby\", \"pending\" or \"refused\", and why.",
     .options = us_cluster_list,
+    .own = &us_cluster,
     .exits =
         " 0   all was done; apply: every node and router has the map\n"
         " 1   it is no map, or may not follow; apply, promote, forget and "

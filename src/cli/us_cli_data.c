@@ -14,13 +14,14 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <unistd.h>
 
 
 static void
-us_cli_data_lock(void *data)
+us_cli_data_nolock(void *data)
 {
 }
 
@@ -32,6 +33,7 @@ us_cli_data_init(us_cli_data_t *d, const char *path)
     d->path = path;
     d->recovery.readers = -1;
     d->dirfd = -1;
+    d->lock = -1;
 }
 
 
@@ -165,6 +167,18 @@ us_cli_data_own(us_cli_data_t *d, const char *path,
 
 
 int
+us_cli_data_lock(us_cli_data_t *d)
+{
+    d->lock = us_disk_lock(d->dirfd, US_DIR_LOCK, O_RDWR, LOCK_EX|LOCK_NB);
+
+    return d->lock != -1 ? US_CLI_DONE
+           : us_cli_failed(d->path, errno == EWOULDBLOCK
+                           ? "it has an owner; stop the service first"
+                           : strerror(errno));
+}
+
+
+int
 us_cli_data_failed(const us_cli_data_t *d)
 {
     return us_cli_failed(d->path, us_embed_error(d->embed));
@@ -212,6 +226,10 @@ us_cli_data_close(us_cli_data_t *d, int code)
         (void) munmap(d->mem, d->size);
     }
 
+    if (d->lock != -1) {
+        (void) close(d->lock);
+    }
+
     if (d->dirfd != -1) {
         (void) close(d->dirfd);
     }
@@ -235,7 +253,7 @@ us_cli_data_load(us_cli_data_t *d, int lookup)
     us_recovery_t   *r;
     us_data_text_t   text;
     us_store_conf_t  conf;
-    us_store_lock_t  lock = { us_cli_data_lock, us_cli_data_lock, NULL };
+    us_store_lock_t  lock = { us_cli_data_nolock, us_cli_data_nolock, NULL };
 
     r = &d->recovery;
 

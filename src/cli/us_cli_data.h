@@ -32,6 +32,7 @@ typedef struct {
 
     void              *mem;           /* NULL: not loaded */
     size_t             size;
+    int                lock;          /* of us_cli_data_lock(), or -1 */
     us_embed_t        *embed;         /* NULL: not owned */
     us_store_t        *store;         /* of either */
 
@@ -66,6 +67,9 @@ int us_cli_data_load(us_cli_data_t *d, int lookup);
  */
 int us_cli_data_own(us_cli_data_t *d, const char *path,
     const us_embed_conf_t *conf);
+
+/* the owner's lock of a directory that is open; an exit code, as above */
+int us_cli_data_lock(us_cli_data_t *d);
 
 /* why a call of us_embed.h has failed, to standard error; US_CLI_USAGE */
 int us_cli_data_failed(const us_cli_data_t *d);

@@ -664,9 +664,10 @@ typedef struct {
     uint64_t         refused[US_URL_BUDGET + 1];
 
     us_files_t       files;
-    us_files_urls_t  urls;
-    char             out[US_DEDUP_OUT];
 } us_dedup_t;
+
+
+static us_dedup_t  us_dedup = { .profile = -1 };
 
 
 /* writes a line; number goes before it with --ids or --count */
@@ -796,19 +797,19 @@ us_dedup_take(void *data, us_str_t *lines, size_t n)
     size_t            i, m, done;
     uint8_t           answers[US_FILES_GROUP];
     uint64_t          hashes[US_FILES_GROUP];
-    us_verdict_t      verdict;
+    us_files_urls_t  *urls;
     us_store_item_t  *items;
 
     m = n;
-    items = d->urls.items;
+    items = NULL;
 
     if (d->norm) {
-        us_files_normalize(d->norm, d->ws, lines, n, &d->urls);
-        m = d->urls.n;
+        urls = us_files_normalize(d->norm, d->ws, lines, n);
+        items = urls->items;
+        m = urls->n;
 
         for (i = 0; i < n; i++) {
-            verdict = d->urls.verdicts[i];
-            d->refused[verdict] += (verdict != US_URL_OK);
+            d->refused[urls->verdicts[i]] += (urls->verdicts[i] != US_URL_OK);
         }
 
         for (i = 0; i < m; i++) {
@@ -819,15 +820,17 @@ us_dedup_take(void *data, us_str_t *lines, size_t n)
     d->lines += n - m;
 
     if (d->filter) {
-        for (i = 0; i < m && d->norm; i++) {
+        for (i = 0; i < m; i++) {
+
+            if (items == NULL) {
+                hashes[i] = us_filter_hash(d->filter, 0, lines[i]);
+                continue;
+            }
+
             us_store_item_split(&items[i]);
             hashes[i] = us_filter_hash(d->filter,
                                        items[i].spelling & US_SPELLING_HTTPS,
                                        items[i].rest);
-        }
-
-        for (i = 0; i < m && d->norm == NULL; i++) {
-            hashes[i] = us_filter_hash(d->filter, 0, lines[i]);
         }
 
         us_filter_add_many(d->filter, hashes, m, answers);
@@ -882,8 +885,9 @@ us_dedup_take(void *data, us_str_t *lines, size_t n)
 static int
 us_dedup_open(us_dedup_t *d)
 {
-    int      ready;
-    uint8_t  key[16];
+    int          ready;
+    uint8_t      key[16];
+    static char  out[US_DEDUP_OUT];
 
     if (us_files_init(&d->files) != US_CLI_DONE) {
         return US_CLI_USAGE;
@@ -894,7 +898,7 @@ us_dedup_open(us_dedup_t *d)
                            (d->plan.size >> 20) + 1);
     }
 
-    (void) setvbuf(stdout, d->out, _IOFBF, sizeof(d->out));
+    (void) setvbuf(stdout, out, _IOFBF, sizeof(out));
     ready = 1;
 
     if (d->profile != -1) {
@@ -1005,8 +1009,10 @@ us_dedup_progress(void *data, double share)
 
 
 static int
-us_dedup_run(int argc, char **argv)
+us_dedup_run(const us_cli_command_t *c, int n, char **args)
 {
+    us_dedup_t *d = c->own;
+
     int               rc, code;
     size_t            pos;
     unsigned          i;
@@ -1015,52 +1021,44 @@ us_dedup_run(int argc, char **argv)
     us_store_item_t   item;
     us_filter_info_t  info;
 
-    static us_dedup_t  d;
-
-    d.profile = -1;
-
-    if (us_cli_options(&us_cli_dedup, argc, argv, &d, 0, -1) != US_CLI_DONE) {
-        return US_CLI_USAGE;
-    }
-
-    if (d.count && (d.ids || d.plan.size)) {
+    if (d->count && (d->ids || d->plan.size)) {
         return us_cli_fail("--count does not go with --ids or --filter");
     }
 
-    if (d.ids && d.plan.size) {
+    if (d->ids && d->plan.size) {
         return us_cli_fail("--ids does not go with --filter");
     }
 
-    if (d.follow && optind < argc) {
+    if (d->follow && n) {
         return us_cli_fail("files do not go with --follow");
     }
 
-    d.files.take = us_dedup_take;
-    d.files.flush = us_cli_flush;
-    d.files.share = us_dedup_progress;
-    d.files.data = &d;
-    d.files.fresh = &d.fresh;
-    d.files.progress = !d.quiet;
-    d.files.urls = d.profile != -1;
+    d->files.take = us_dedup_take;
+    d->files.flush = us_cli_flush;
+    d->files.share = us_dedup_progress;
+    d->files.data = d;
+    d->files.fresh = &d->fresh;
+    d->files.progress = !d->quiet;
+    d->files.urls = d->profile != -1;
 
-    rc = us_dedup_open(&d);
+    rc = us_dedup_open(d);
 
-    if (rc == US_CLI_DONE && d.follow) {
-        rc = us_follow_run(d.follow, &d.files);
+    if (rc == US_CLI_DONE && d->follow) {
+        rc = us_follow_run(d->follow, &d->files);
 
     } else if (rc == US_CLI_DONE) {
-        rc = us_files_run(&d.files, argc - optind, argv + optind);
+        rc = us_files_run(&d->files, n, args);
     }
 
     /* the lines with their counts, after all input was read */
 
     pos = 0;
 
-    while (rc == 0 && d.count
-           && us_lineset_walk(d.set, &pos, &line, &count))
+    while (rc == 0 && d->count
+           && us_lineset_walk(d->set, &pos, &line, &count))
     {
-        if (d.sites == NULL) {
-            us_dedup_print(&d, line, count);
+        if (d->sites == NULL) {
+            us_dedup_print(d, line, count);
             continue;
         }
 
@@ -1069,32 +1067,32 @@ us_dedup_run(int argc, char **argv)
 
         /* its site is known: this needs no memory */
 
-        (void) us_dedup_spell(d.sites, &item);
-        us_dedup_print_url(&d, &item, count);
+        (void) us_dedup_spell(d->sites, &item);
+        us_dedup_print_url(d, &item, count);
     }
 
     rc = rc ? rc : us_cli_flush(NULL);
 
-    us_files_end(&d.files);
+    us_files_end(&d->files);
 
     /* what was left out, and why */
 
-    code = us_files_code(&d.files);
+    code = us_files_code(&d->files);
 
-    for (i = 0; i < sizeof(d.refused) / sizeof(d.refused[0]); i++) {
-        if (d.refused[i]) {
+    for (i = 0; i < sizeof(d->refused) / sizeof(d->refused[0]); i++) {
+        if (d->refused[i]) {
             code = code ? code : US_CLI_REFUSED;
 
-            if (!d.quiet) {
+            if (!d->quiet) {
                 fprintf(stderr, "urlstore: %llu lines refused: %s\n",
-                        (unsigned long long) d.refused[i],
+                        (unsigned long long) d->refused[i],
                         us_verdict_name(i));
             }
         }
     }
 
-    if (d.filter) {
-        us_filter_info(d.filter, &info);
+    if (d->filter) {
+        us_filter_info(d->filter, &info);
 
         if (info.urls > info.capacity) {
             code = code ? code : US_CLI_REFUSED;
@@ -1120,6 +1118,7 @@ const us_cli_command_t  us_cli_dedup = {
         "in their order. Files packed by gzip, xz or zstd are unpacked by "
         "these programs. On a terminal it shows the progress.",
     .options = us_dedup_list,
+    .own = &us_dedup,
     .exits =
         " 0   all was done\n"
         " 1   lines were refused, too long, or more than the filter was made "

@@ -61,6 +61,9 @@ typedef struct {
 } us_dump_options_t;
 
 
+static us_dump_options_t  us_dump = { .memory = US_DUMP_MEMORY };
+
+
 static int
 us_dump_set(const us_cli_option_t *o, void *value, const char *arg)
 {
@@ -400,8 +403,8 @@ us_dump_service(const us_dump_options_t *o, const char *url)
     us_client_t   c;
     static char   ids[US_DUMP_IDS * 21];
 
-    if (us_client_init(&c, url) == -1) {
-        return us_cli_fail("%s", c.error);
+    if (us_client_init(&c, url) != US_CLI_DONE) {
+        return US_CLI_USAGE;
     }
 
     code = us_dump_look(&c, &next, &epoch);
@@ -462,52 +465,46 @@ us_dump_service(const us_dump_options_t *o, const char *url)
 
 
 static int
-us_dump_run(int argc, char **argv)
+us_dump_run(const us_cli_command_t *c, int n, char **args)
 {
-    int                code;
-    us_cli_data_t      d;
-    us_dump_options_t  o;
+    us_dump_options_t *o = c->own;
 
-    memset(&o, 0, sizeof(us_dump_options_t));
-    o.memory = US_DUMP_MEMORY;
+    int            code;
+    us_cli_data_t  d;
 
-    if (us_cli_options(&us_cli_dump, argc, argv, &o, 1, 1) != US_CLI_DONE) {
-        return US_CLI_USAGE;
-    }
-
-    if ((o.delta && !o.sorted) || (o.sorted && (o.deleted || o.times)))
+    if ((o->delta && !o->sorted) || (o->sorted && (o->deleted || o->times)))
     {
-        return us_cli_usage(&us_cli_dump);
+        return us_cli_usage(c);
     }
 
-    if (us_client_is(argv[optind])) {
-        return o.sorted || o.times ? us_cli_usage(&us_cli_dump)
-                                   : us_dump_service(&o, argv[optind]);
+    if (us_client_is(args[0])) {
+        return o->sorted || o->times ? us_cli_usage(c)
+                                   : us_dump_service(o, args[0]);
     }
 
-    if (us_cli_data_open(&d, argv[optind]) != US_CLI_DONE) {
+    if (us_cli_data_open(&d, args[0]) != US_CLI_DONE) {
         return US_CLI_USAGE;
     }
 
     code = us_cli_data_load(&d, 1);
-    o.select.deleted = o.deleted != 0;
+    o->select.deleted = o->deleted != 0;
 
-    if (code == US_CLI_DONE && d.store && o.set) {
-        o.select.outside = (*o.set == '!');
-        o.select.set = us_store_set(d.store,
-                                    us_str_of(o.set + o.select.outside));
+    if (code == US_CLI_DONE && d.store && o->set) {
+        o->select.outside = (*o->set == '!');
+        o->select.set = us_store_set(d.store,
+                                    us_str_of(o->set + o->select.outside));
 
-        if (o.select.set.number == 0) {
+        if (o->select.set.number == 0) {
             code = us_cli_fail("%s has no set \"%s\"", d.path,
-                               o.set + o.select.outside);
+                               o->set + o->select.outside);
         }
     }
 
-    if (code == US_CLI_DONE && d.store && o.sorted) {
-        code = us_dump_sorted(&d, &o);
+    if (code == US_CLI_DONE && d.store && o->sorted) {
+        code = us_dump_sorted(&d, o);
 
     } else if (code == US_CLI_DONE && d.store) {
-        (void) us_dump_ids(&d, &o, NULL);
+        (void) us_dump_ids(&d, o, NULL);
         code = us_cli_output();
     }
 
@@ -538,6 +535,7 @@ const us_cli_command_t  us_cli_dump = {
         "its ids is asked for, again for a minute if the answer is cut off, "
         "also of a node that may not list them because its log has lost rows.",
     .options = us_dump_list,
+    .own = &us_dump,
     .exits =
         " 0   all URLs were printed\n"
         " 1   DIR is damaged: URLs up to the damage were printed; or the "

@@ -99,6 +99,9 @@ us_erase_site(const us_cli_option_t *o, void *value, const char *arg)
 }
 
 
+static us_erasing_t  us_erasing;
+
+
 static const us_cli_option_t  us_erase_list[] = {
     { 's', "site", "HOST", "Erase all URLs of this site, with and without "
       "\"www.\"; no FILE is read.",
@@ -479,10 +482,10 @@ us_erase_service(us_erasing_t *e, const char *url, int n, char **args)
     char    *p;
     size_t   i;
 
-    if (us_client_init(&e->client, url) == -1
-        || us_client_key(&e->client) == -1)
+    if (us_client_init(&e->client, url) != US_CLI_DONE
+        || us_client_key(&e->client) != US_CLI_DONE)
     {
-        return us_cli_fail("%s", e->client.error);
+        return US_CLI_USAGE;
     }
 
     p = e->endpoint + sprintf(e->endpoint, "/erase");
@@ -619,41 +622,36 @@ us_erase_directory(us_erasing_t *e, const char *dir, int n, char **args)
 
 
 static int
-us_erase_command(int argc, char **argv)
+us_erase_command(const us_cli_command_t *c, int n, char **args)
 {
+    us_erasing_t *e = c->own;
+
     int          code;
     const char  *store;
 
-    static us_erasing_t  e;
+    store = *args++;
+    n--;
 
-    if (us_cli_options(&us_cli_erase, argc, argv, &e, 1, -1) != US_CLI_DONE) {
-        return US_CLI_USAGE;
-    }
-
-    store = argv[optind++];
-    argc -= optind;
-    argv += optind;
-
-    if ((e.site != NULL) + (e.lift != NULL) + e.list > 1
-        || (e.reason && (e.lift || e.list))
-        || (argc && (e.site || e.lift || e.list)))
+    if ((e->site != NULL) + (e->lift != NULL) + e->list > 1
+        || (e->reason && (e->lift || e->list))
+        || (n && (e->site || e->lift || e->list)))
     {
-        return us_cli_usage(&us_cli_erase);
+        return us_cli_usage(c);
     }
 
-    e.files.take = us_erase_lines;
-    e.files.flush = us_erase_flush;
-    e.files.data = &e;
-    e.files.progress = !isatty(1);
-    e.files.cut = 1;
-    e.files.urls = 1;
+    e->files.take = us_erase_lines;
+    e->files.flush = us_erase_flush;
+    e->files.data = e;
+    e->files.progress = !isatty(1);
+    e->files.cut = 1;
+    e->files.urls = 1;
 
-    code = us_client_is(store) ? us_erase_service(&e, store, argc, argv)
-                               : us_erase_directory(&e, store, argc, argv);
+    code = us_client_is(store) ? us_erase_service(e, store, n, args)
+                               : us_erase_directory(e, store, n, args);
 
-    us_client_free(&e.client);
+    us_client_free(&e->client);
 
-    return us_cli_output() ? US_CLI_USAGE : code ? code : e.code;
+    return us_cli_output() ? US_CLI_USAGE : code ? code : e->code;
 }
 
 
@@ -676,6 +674,7 @@ const us_cli_command_t  us_cli_erase = {
         "deleted URLs are overwritten, and its files are replaced by a "
         "snapshot.",
     .options = us_erase_list,
+    .own = &us_erasing,
     .exits =
         " 0   it was done\n"
         " 1   some lines could not be erased, or there is no such erasure\n"

@@ -54,7 +54,6 @@
 typedef struct {
     const char       *full;           /* what to do when memory is full */
     us_cli_data_t     data;
-    us_files_urls_t   urls;
     us_files_t        files;
     uint64_t          added;
     uint64_t          seen;
@@ -114,15 +113,15 @@ us_fill_add(us_fill_t *f, const us_str_t *lines, size_t n,
     uint64_t          at[US_FILES_GROUP];
     us_str_t          line;
     us_verdict_t      verdict;
+    us_files_urls_t  *urls;
     us_store_item_t  *items;
     us_store_claim_t  claims[US_FILES_GROUP];
 
-    items = f->urls.items;
-
-    us_files_normalize(f->data.norm, f->data.ws, lines, n, &f->urls);
+    urls = us_files_normalize(f->data.norm, f->data.ws, lines, n);
+    items = urls->items;
 
     for (i = 0, k = 0; i < n; i++) {
-        verdict = f->urls.verdicts[i];
+        verdict = urls->verdicts[i];
 
         if (verdict == US_URL_OK) {
             at[k++] = times ? times[i] : US_FILL_NOW;
@@ -185,6 +184,9 @@ typedef struct {
     us_fill_t         fill;
     uint64_t          lines;          /* but for empty ones */
 } us_import_t;
+
+
+static us_import_t  us_import;
 
 
 static int
@@ -276,22 +278,13 @@ us_import_lines(void *data, us_str_t *lines, size_t n)
 
 
 static int
-us_import_command(int argc, char **argv)
+us_import_command(const us_cli_command_t *c, int n, char **args)
 {
+    us_import_t *im = c->own;
+
     int               code;
+    us_fill_t        *f;
     struct sigaction  sa;
-
-    static us_import_t  im;
-
-    im.www = US_WWW_FIRST;
-    im.profile = US_PROFILE_CRAWLER;
-    im.conf.snapshot = UINT64_MAX;    /* one, at the end */
-
-    if (us_cli_options(&us_cli_import, argc, argv, &im, 1, -1)
-        != US_CLI_DONE)
-    {
-        return US_CLI_USAGE;
-    }
 
     /* a second one ends the process at once */
 
@@ -301,24 +294,26 @@ us_import_command(int argc, char **argv)
     (void) sigaction(SIGINT, &sa, NULL);
     (void) sigaction(SIGTERM, &sa, NULL);
 
-    im.fill.full = "no memory for more URLs";
-    im.fill.files.take = us_import_lines;
+    im->conf.snapshot = UINT64_MAX;   /* one, at the end */
 
-    code = us_fill(&im.fill, argv[optind], (us_profile_t) im.profile,
-                   (us_www_t) im.www, &im.conf, argc - optind - 1,
-                   argv + optind + 1, &im);
+    f = &im->fill;
+    f->full = "no memory for more URLs";
+    f->files.take = us_import_lines;
 
-    if (im.fill.data.ws) {
+    code = us_fill(f, args[0], (us_profile_t) im->profile, (us_www_t) im->www,
+                   &im->conf, n - 1, args + 1, im);
+
+    if (f->data.ws) {
         fprintf(stderr, "urlstore: %s%" PRIu64 " lines: %" PRIu64 " new, %"
                 PRIu64 " seen, %" PRIu64 " refused\n",
                 code == US_CLI_INTERRUPTED
-                ? "interrupted; the same command continues; " : "", im.lines,
-                im.fill.added, im.fill.seen, im.fill.refused);
+                ? "interrupted; the same command continues; " : "", im->lines,
+                f->added, f->seen, f->refused);
     }
 
-    code = code ? code : im.fill.refused ? US_CLI_REFUSED : US_CLI_DONE;
+    code = code ? code : f->refused ? US_CLI_REFUSED : US_CLI_DONE;
 
-    return us_cli_data_close(&im.fill.data, code);
+    return us_cli_data_close(&f->data, code);
 }
 
 
@@ -339,6 +334,7 @@ const us_cli_command_t  us_cli_import = {
         "A command that was interrupted has kept what it had added: run it "
         "again, and it continues; the URLs that are there count as seen.",
     .options = us_import_list,
+    .own = &us_import,
     .exits =
         " 0   all was added\n"
         " 1   lines were refused\n"
@@ -379,6 +375,9 @@ typedef struct {
 
     us_store_info_t   info;           /* at the end of the sample */
 } us_sizing_t;
+
+
+static us_sizing_t  us_sizing;
 
 
 static int
@@ -475,8 +474,10 @@ us_sizing_now(void)
 
 
 static int
-us_sizing_command(int argc, char **argv)
+us_sizing_command(const us_cli_command_t *c, int n, char **args)
 {
+    us_sizing_t *z = c->own;
+
     int               code;
     DIR              *d;
     char              dir[4096];
@@ -487,16 +488,8 @@ us_sizing_command(int argc, char **argv)
     us_manifest_t    *m;
     struct dirent    *e;
 
-    static us_sizing_t  z;
-
-    z.profile = US_PROFILE_CRAWLER;
-
-    if (us_cli_options(&us_cli_sizing, argc, argv, &z, 0, 0) != US_CLI_DONE) {
-        return US_CLI_USAGE;
-    }
-
-    if (z.urls == 0 || z.sample == NULL) {
-        return us_cli_usage(&us_cli_sizing);
+    if (z->urls == 0 || z->sample == NULL) {
+        return us_cli_usage(c);
     }
 
     tmp = getenv("TMPDIR");
@@ -508,7 +501,7 @@ us_sizing_command(int argc, char **argv)
         return us_cli_fail("\"%s\" cannot be made: %s", dir, strerror(errno));
     }
 
-    code = us_sizing_fill(&z, dir);
+    code = us_sizing_fill(z, dir);
     load = 0;
     disk = 0;
 
@@ -550,34 +543,34 @@ us_sizing_command(int argc, char **argv)
         return code;
     }
 
-    if (z.info.urls < US_SIZING_LEAST) {
+    if (z->info.urls < US_SIZING_LEAST) {
         (void) us_cli_fail("the sample has %" PRIu64 " different URLs; at "
-                           "least %d are needed", z.info.urls,
+                           "least %d are needed", z->info.urls,
                            US_SIZING_LEAST);
         return US_CLI_REFUSED;
     }
 
-    memory = (double) z.info.content / z.info.urls;
-    disk /= z.info.urls;
+    memory = (double) z->info.content / z->info.urls;
+    disk /= z->info.urls;
 
     /* twice: the ring grows with the zone, and is a part of it */
 
-    need = memory * z.urls * US_SIZING_SPARE;
+    need = memory * z->urls * US_SIZING_SPARE;
     need += us_store_ring((size_t) need);
     need += need / 256 + (1 << 20);
 
     printf("sample     %" PRIu64 " lines, %" PRIu64 " different URLs, %"
-           PRIu64 " refused\n", z.fill.files.lines, z.info.urls,
-           z.fill.refused);
-    printf("URLs       %.0f\n", z.urls);
+           PRIu64 " refused\n", z->fill.files.lines, z->info.urls,
+           z->fill.refused);
+    printf("URLs       %.0f\n", z->urls);
     printf("memory     %.1f bytes a URL, %.0f MB\n", memory,
-           memory * z.urls / (1 << 20) + 1);
+           memory * z->urls / (1 << 20) + 1);
     printf("SIZE       %.0fm\n", need / (1 << 20) + 1);
     printf("disk       %.1f bytes a URL, %.0f MB; at most %.0f MB\n", disk,
-           disk * z.urls / (1 << 20) + 1,
-           2 * disk * z.urls / (1 << 20) + 128);
+           disk * z->urls / (1 << 20) + 1,
+           2 * disk * z->urls / (1 << 20) + 128);
     printf("restart    %.1f s on this machine\n",
-           load / z.info.urls * z.urls);
+           load / z->info.urls * z->urls);
 
     return US_CLI_DONE;
 }
@@ -595,6 +588,7 @@ const us_cli_command_t  us_cli_sizing = {
         "snapshot is written; the time that this machine takes to load a "
         "snapshot of so many URLs.",
     .options = us_sizing_list,
+    .own = &us_sizing,
     .exits =
         " 0   all was done\n"
         " 1   the sample has less than 10,000 different URLs\n"

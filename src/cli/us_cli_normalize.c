@@ -38,6 +38,9 @@ typedef struct {
 } us_cli_normalize_t;
 
 
+static us_cli_normalize_t  us_cli_normalizing;
+
+
 static const us_cli_option_t  us_normalize_list[] = {
     { 'p', "profile", "P", "The rules: crawler (the default), "
       "crawler-clean, aggressive or whatwg.",
@@ -138,49 +141,31 @@ us_normalize_open(us_cli_normalize_t *ctx)
 }
 
 
-/* after both; the exit code */
-
 static int
-us_normalize_close(us_cli_normalize_t *ctx, int rc)
+us_normalize_run(const us_cli_command_t *c, int n, char **args)
 {
-    us_base_destroy(ctx->base);
-    us_norm_ws_destroy(ctx->ws);
-    us_norm_destroy(ctx->norm);
+    us_cli_normalize_t *ctx = c->own;
 
-    return rc ? rc : ctx->refused ? US_CLI_REFUSED : US_CLI_DONE;
-}
+    int  rc;
 
+    ctx->files.take = us_normalize_lines;
+    ctx->files.progress = !isatty(1);
 
-static int
-us_normalize_run(int argc, char **argv)
-{
-    us_cli_normalize_t  ctx;
-
-    memset(&ctx, 0, sizeof(ctx));
-
-    ctx.profile = US_PROFILE_CRAWLER;
-    ctx.files.take = us_normalize_lines;
-    ctx.files.progress = !isatty(1);
-
-    if (us_cli_options(&us_cli_normalize, argc, argv, &ctx, 0, -1)
-        != US_CLI_DONE)
-    {
+    if (us_normalize_open(ctx) != US_CLI_DONE) {
         return US_CLI_USAGE;
     }
 
-    if (us_normalize_open(&ctx) != US_CLI_DONE) {
-        return us_normalize_close(&ctx, US_CLI_USAGE);
+    us_norm_set_any_scheme(ctx->norm, ctx->profile == US_PROFILE_WHATWG);
+
+    if (ctx->base_text) {
+        ctx->base = us_base_create(ctx->norm, ctx->ws,
+                                   us_str_of(ctx->base_text),
+                                   &ctx->base_error);
     }
 
-    us_norm_set_any_scheme(ctx.norm, ctx.profile == US_PROFILE_WHATWG);
+    rc = us_files_all(&ctx->files, n, args);
 
-    if (ctx.base_text) {
-        ctx.base = us_base_create(ctx.norm, ctx.ws, us_str_of(ctx.base_text),
-                                  &ctx.base_error);
-    }
-
-    return us_normalize_close(&ctx, us_files_all(&ctx.files, argc - optind,
-                                                 argv + optind));
+    return rc ? rc : ctx->refused ? US_CLI_REFUSED : US_CLI_DONE;
 }
 
 
@@ -194,7 +179,8 @@ const us_cli_command_t  us_cli_normalize = {
         "(\"-\"), packed by gzip, xz or zstd or not: the canonical URL, or "
         "\"!\" and the reason why it is refused. whatwg accepts every scheme, "
         "the other profiles those of a store.",
-    .options = us_normalize_list
+    .options = us_normalize_list,
+    .own = &us_cli_normalizing
 };
 
 
@@ -237,27 +223,22 @@ us_hash_lines(void *data, us_str_t *lines, size_t n)
 
 
 static int
-us_hash_run(int argc, char **argv)
+us_hash_run(const us_cli_command_t *c, int n, char **args)
 {
-    int                 rc;
-    us_cli_normalize_t  ctx;
+    us_cli_normalize_t *ctx = c->own;
 
-    if (us_cli_options(&us_cli_hash, argc, argv, NULL, 0, -1) != US_CLI_DONE) {
-        return US_CLI_USAGE;
-    }
+    int  rc;
 
-    memset(&ctx, 0, sizeof(us_cli_normalize_t));
-    ctx.profile = US_PROFILE_CRAWLER;
-    ctx.files.take = us_hash_lines;
+    ctx->files.take = us_hash_lines;
 
-    rc = us_normalize_open(&ctx);
+    rc = us_normalize_open(ctx);
 
     if (rc == US_CLI_DONE) {
-        rc = optind == argc ? us_files_all(&ctx.files, 0, NULL)
-             : us_files_args(&ctx.files, argc - optind, argv + optind);
+        rc = n ? us_files_args(&ctx->files, n, args)
+               : us_files_all(&ctx->files, 0, NULL);
     }
 
-    return us_normalize_close(&ctx, rc);
+    return rc ? rc : ctx->refused ? US_CLI_REFUSED : US_CLI_DONE;
 }
 
 
@@ -266,6 +247,7 @@ const us_cli_command_t  us_cli_hash = {
     .run = us_hash_run,
     .args = "[URL...]",
     .summary = "print the site and path hashes of URLs",
+    .own = &us_cli_normalizing,
     .text =
         "Prints a line for each URL: site hash, path hash and the canonical "
         "URL, separated by tabs, or \"!\" and the reason why the URL is "

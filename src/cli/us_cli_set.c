@@ -71,11 +71,10 @@ us_set_print(us_store_t *s, uint32_t row, int all)
 /* an exit code, REFUSED if it or another one is REFUSED; the same below */
 
 static int
-us_set_directory(const char *path, us_set_action_t action, unsigned n,
+us_set_directory(const char *path, us_set_action_t action, int n,
     char **names)
 {
-    int              code, rc;
-    unsigned         i;
+    int              i, code, rc;
     us_cli_data_t    d;
     us_store_set_t   set;
     us_embed_conf_t  conf = { .sets = (action == US_SET_MAKE) };
@@ -163,33 +162,28 @@ us_set_ask(us_client_t *c, us_set_action_t action, const char *name)
 
 
 static int
-us_set_command(int argc, char **argv)
+us_set_command(const us_cli_command_t *own, int n, char **args)
 {
-    int               code, rc;
+    int               i, code, rc;
     char            **names;
-    unsigned          i, n;
     const char       *store, *name;
     us_client_t       c;
     us_set_action_t   action;
 
-    if (us_cli_options(&us_cli_set, argc, argv, NULL, 2, -1) != US_CLI_DONE) {
-        return US_CLI_USAGE;
-    }
-
     for (action = 0;
          action < US_SET_ACTIONS
-         && strcmp(argv[optind], us_set_actions[action].name) != 0;
+         && strcmp(args[0], us_set_actions[action].name) != 0;
          action++)
     {
         /* void */
     }
 
-    store = argv[optind + 1];
-    names = argv + optind + 2;
-    n = (unsigned) (argc - optind - 2);
+    store = args[1];
+    names = args + 2;
+    n -= 2;
 
     if (action == US_SET_ACTIONS || (n == 0 && action != US_SET_LIST)) {
-        return us_cli_usage(&us_cli_set);
+        return us_cli_usage(own);
     }
 
     for (i = 0; i < n; i++) {
@@ -201,11 +195,12 @@ us_set_command(int argc, char **argv)
     if (!us_client_is(store)) {
         code = us_set_directory(store, action, n, names);
 
-    } else if (us_client_init(&c, store) == -1) {
-        code = us_cli_fail("%s", c.error);
-
     } else {
-        code = n ? US_CLI_DONE : us_set_ask(&c, action, NULL);
+        code = us_client_init(&c, store);
+
+        if (code == US_CLI_DONE && n == 0) {
+            code = us_set_ask(&c, action, NULL);
+        }
 
         for (i = 0; i < n && code != US_CLI_USAGE; i++) {
             rc = us_set_ask(&c, action, names[i]);

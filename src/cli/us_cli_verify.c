@@ -34,6 +34,9 @@ typedef struct {
 } us_verify_own_t;
 
 
+static us_verify_own_t  us_verify;
+
+
 static const us_cli_option_t  us_verify_options[] = {
     { 'f', "fast", NULL, "Check the files only; build no store.",
       NULL, offsetof(us_verify_own_t, fast) },
@@ -214,25 +217,22 @@ us_verify_store(us_cli_data_t *d, int keys)
 
 
 static int
-us_verify_run(int argc, char **argv)
+us_verify_run(const us_cli_command_t *c, int n, char **args)
 {
+    us_verify_own_t *own = c->own;
+
     int              code, bad;
     size_t           i;
     us_dir_t         dir;
     us_cli_data_t    d;
-    us_verify_own_t  own;
 
-    memset(&own, 0, sizeof(us_verify_own_t));
-
-    if (us_cli_options(&us_cli_verify, argc, argv, &own, 1, 1) != US_CLI_DONE
-        || us_cli_data_open(&d, argv[optind]) != US_CLI_DONE)
-    {
+    if (us_cli_data_open(&d, args[0]) != US_CLI_DONE) {
         return US_CLI_USAGE;
     }
 
     code = US_CLI_DONE;
 
-    if (own.fast) {
+    if (own->fast) {
         d.rc = us_recovery_open(&d.recovery, d.dirfd, &us_data_ops,
                                 us_recovery_ignore, NULL, d.boot);
 
@@ -285,7 +285,7 @@ us_verify_run(int argc, char **argv)
     }
 
     if (d.store) {
-        bad |= us_verify_store(&d, own.keys);
+        bad |= us_verify_store(&d, own->keys);
     }
 
     printf("%s  good up to LSN %" PRIu64 ", %" PRIu64 " ids\n",
@@ -308,6 +308,7 @@ const us_cli_command_t  us_cli_verify = {
         "It changes nothing and takes no lock. While a service writes to DIR, "
         "the end of the newest segment can look torn.",
     .options = us_verify_options,
+    .own = &us_verify,
     .exits =
         " 0   nothing is damaged\n"
         " 1   something is damaged\n"
@@ -321,6 +322,9 @@ const us_cli_command_t  us_cli_verify = {
  * without "www." (us_store_hash()), so only the manifest changes, as a whole.
  * For that each URL must be its own canonical URL by this version.
  */
+
+
+static int  us_rekey_www = -1;
 
 
 static const us_cli_option_t  us_rekey_options[] = {
@@ -411,36 +415,24 @@ us_rekey_write(us_cli_data_t *d, const us_norm_t *norm, const char *was)
 
 
 static int
-us_rekey_run(int argc, char **argv)
+us_rekey_run(const us_cli_command_t *c, int n, char **args)
 {
-    int             code, lock, www, profile;
+    int             code, www, profile;
     char            was[US_MANIFEST_SETTINGS];
     us_norm_t      *norm;
     const char     *before;
     us_cli_data_t   d;
     us_manifest_t  *m;
 
-    www = -1;
-
-    if (us_cli_options(&us_cli_rekey, argc, argv, &www, 1, 1) != US_CLI_DONE
-        || us_cli_data_open(&d, argv[optind]) != US_CLI_DONE)
-    {
+    if (us_cli_data_open(&d, args[0]) != US_CLI_DONE) {
         return US_CLI_USAGE;
     }
 
+    www = us_rekey_www;
     norm = NULL;
     m = &d.recovery.manifest;
-    lock = us_disk_lock(d.dirfd, US_DIR_LOCK, O_RDWR, LOCK_EX|LOCK_NB);
-
-    if (lock == -1) {
-        code = us_cli_failed(d.path, errno == EWOULDBLOCK
-                             ? "it has an owner; stop the service first"
-                             : strerror(errno));
-
-    } else {
-        code = us_cli_data_load(&d, 1);
-    }
-
+    code = us_cli_data_lock(&d);
+    code = code ? code : us_cli_data_load(&d, 1);
     code = code ? code : us_cli_data_result(&d);
 
     if (code == US_CLI_DONE
@@ -483,10 +475,6 @@ us_rekey_run(int argc, char **argv)
 
     us_norm_destroy(norm);
 
-    if (lock != -1) {
-        (void) close(lock);
-    }
-
     return us_cli_data_close(&d, code);
 }
 
@@ -504,6 +492,7 @@ const us_cli_command_t  us_cli_rekey = {
         "If the profile of this version makes another URL of a URL that is "
         "stored, nothing is changed. No service may own DIR.",
     .options = us_rekey_options,
+    .own = &us_rekey_www,
     .exits =
         " 0   DIR has the signature\n"
         " 1   something is damaged, or URLs would be others\n"
@@ -535,7 +524,7 @@ us_stat_damage(const us_cli_file_t *f, int whole)
 
 
 static int
-us_stat_run(int argc, char **argv)
+us_stat_run(const us_cli_command_t *c, int n, char **args)
 {
     int               i, fd, code, bad;
     us_dir_t          dir;
@@ -547,9 +536,7 @@ us_stat_run(int argc, char **argv)
     us_disk_error_t   e;
     us_manifest_rc_t  rc;
 
-    if (us_cli_options(&us_cli_stat, argc, argv, NULL, 1, 1) != US_CLI_DONE
-        || us_cli_data_open(&d, argv[optind]) != US_CLI_DONE)
-    {
+    if (us_cli_data_open(&d, args[0]) != US_CLI_DONE) {
         return US_CLI_USAGE;
     }
 

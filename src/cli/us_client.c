@@ -5,6 +5,7 @@
 
 
 #include "us_client.h"
+#include "us_cli.h"
 #include "../us_text.h"
 
 #include <ctype.h>
@@ -63,8 +64,7 @@ us_client_init(us_client_t *c, const char *url)
     c->timeout = US_CLIENT_TIMEOUT;
 
     if (strncasecmp(url, "http://", 7) != 0) {
-        return us_client_fail(c, "\"%s\" is not http://HOST[:PORT][/PATH]",
-                              url);
+        return us_cli_fail("\"%s\" is not http://HOST[:PORT][/PATH]", url);
     }
 
     /* HOST or [HOST], a port, the path */
@@ -75,7 +75,7 @@ us_client_init(us_client_t *c, const char *url)
     n = end - p;
 
     if (n == 0 || n >= sizeof(c->host)) {
-        return us_client_fail(c, "\"%s\" has no host, or too long a one", url);
+        return us_cli_fail("\"%s\" has no host, or too long a one", url);
     }
 
     memcpy(c->host, p, n);
@@ -88,7 +88,7 @@ us_client_init(us_client_t *c, const char *url)
         port = n && n < sizeof(c->port) ? strtoul(p, NULL, 10) : 0;
 
         if (port == 0 || port > 65535) {
-            return us_client_fail(c, "\"%s\" has no port from 1 to 65535", url);
+            return us_cli_fail("\"%s\" has no port from 1 to 65535", url);
         }
 
         memcpy(c->port, p, n);
@@ -101,15 +101,15 @@ us_client_init(us_client_t *c, const char *url)
     if ((n && *p != '/') || n >= sizeof(c->path)
         || strcspn(p, " \t\r\n?#") != n)
     {
-        return us_client_fail(c, "\"%s\" has a path that is too long, or with "
-                                 "a blank, \"?\" or \"#\"", url);
+        return us_cli_fail("\"%s\" has a path that is too long, or with a "
+                           "blank, \"?\" or \"#\"", url);
     }
 
     for (memcpy(c->path, p, n); n && c->path[n - 1] == '/'; n--) {
         c->path[n - 1] = '\0';
     }
 
-    return 0;
+    return US_CLI_DONE;
 }
 
 
@@ -401,14 +401,14 @@ us_client_key(us_client_t *c)
     /* 32 hexadecimal digits that no other has */
 
     if (getrandom(bytes, sizeof(bytes), 0) != sizeof(bytes)) {
-        return us_client_fail(c, "getrandom: %s", strerror(errno));
+        return us_cli_fail("getrandom: %s", strerror(errno));
     }
 
     *us_put_hex((uint8_t *) c->key, bytes, sizeof(bytes)) = '\0';
 
     c->lost = 0;
 
-    return 0;
+    return US_CLI_DONE;
 }
 
 

@@ -42,13 +42,16 @@ typedef struct {
 /* whether the text is the address of a service, not a directory */
 int us_client_is(const char *url);
 
-/* 0, or -1 with error: it is no http://HOST[:PORT][/PATH] */
+/*
+ * US_CLI_DONE; or US_CLI_USAGE after a message: it is no
+ * http://HOST[:PORT][/PATH].
+ */
 int us_client_init(us_client_t *c, const char *url);
 void us_client_free(us_client_t *c);
 
 /*
  * A key for the posts from now on: what one of them adds is "new" to the others
- * as well.  -1 with error.
+ * as well.  US_CLI_DONE; or US_CLI_USAGE after a message.
  */
 int us_client_key(us_client_t *c);
 

@@ -542,23 +542,25 @@ us_cli_flush(void *data)
 }
 
 
-void
+us_files_urls_t *
 us_files_normalize(us_norm_t *norm, us_norm_ws_t *ws, const us_str_t *lines,
-    size_t n, us_files_urls_t *u)
+    size_t n)
 {
     size_t            i;
     uint8_t          *p;
     us_canon_t        canon;
     us_store_item_t  *item;
 
-    u->n = 0;
-    p = u->text;
+    static us_files_urls_t  u;
+
+    u.n = 0;
+    p = u.text;
 
     for (i = 0; i < n; i++) {
-        u->verdicts[i] = us_normalize(norm, ws, lines[i], NULL, &canon);
+        u.verdicts[i] = us_normalize(norm, ws, lines[i], NULL, &canon);
 
-        if (u->verdicts[i] == US_URL_OK) {
-            item = &u->items[u->n++];
+        if (u.verdicts[i] == US_URL_OK) {
+            item = &u.items[u.n++];
             memset(item, 0, sizeof(us_store_item_t));
 
             /* copied: a result lives until the next */
@@ -568,6 +570,8 @@ us_files_normalize(us_norm_t *norm, us_norm_ws_t *ws, const us_str_t *lines,
             p = mempcpy(p, canon.url.href.data, canon.url.href.len);
         }
     }
+
+    return &u;
 }
 
 

@@ -95,7 +95,7 @@ int us_files_args(us_files_t *f, int n, char **args);
 int us_cli_flush(void *data);
 
 
-/* the canonical URLs of a group of lines */
+/* the canonical URLs of a group of lines, until the next group */
 
 typedef struct {
     size_t           n;               /* lines that are not refused */
@@ -104,8 +104,8 @@ typedef struct {
     uint8_t          text[US_FILES_GROUP * US_URL_MAX];
 } us_files_urls_t;
 
-void us_files_normalize(us_norm_t *norm, us_norm_ws_t *ws,
-    const us_str_t *lines, size_t n, us_files_urls_t *u);
+us_files_urls_t *us_files_normalize(us_norm_t *norm, us_norm_ws_t *ws,
+    const us_str_t *lines, size_t n);
 
 
 /*
