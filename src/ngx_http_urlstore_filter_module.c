@@ -41,7 +41,10 @@ typedef struct {
     us_filter_plan_t                plan;
     uint64_t                        capacity;
     double                          error;
-    ngx_uint_t                      accept;   /* unclean=accept */
+    unsigned                        accept;   /* unclean=accept */
+    ngx_str_t                       path;     /* the next three: of the zone */
+    us_profile_t                    profile;
+    us_www_t                        www;
     ngx_uint_t                      warned;   /* of one worker */
 } ngx_http_urlstore_filter_t;
 
@@ -477,14 +480,12 @@ static ngx_int_t
 ngx_http_urlstore_filter_capacity(ngx_conf_t *cf, void *conf,
     const ngx_http_urlstore_option_t *opt, ngx_str_t *value)
 {
-    ngx_http_urlstore_zone_t *zone = conf;
+    ngx_http_urlstore_filter_t *f = conf;
 
-    off_t                        n;
-    ngx_str_t                    digits;
-    ngx_uint_t                   unit;
-    ngx_http_urlstore_filter_t  *f;
+    off_t       n;
+    ngx_str_t   digits;
+    ngx_uint_t  unit;
 
-    f = zone->own;
     digits = *value;
     unit = 1;
 
@@ -517,13 +518,10 @@ static ngx_int_t
 ngx_http_urlstore_filter_error(ngx_conf_t *cf, void *conf,
     const ngx_http_urlstore_option_t *opt, ngx_str_t *value)
 {
-    ngx_http_urlstore_zone_t *zone = conf;
+    ngx_http_urlstore_filter_t *f = conf;
 
-    char                        *end;
-    double                       error;
-    ngx_http_urlstore_filter_t  *f;
-
-    f = zone->own;
+    char    *end;
+    double   error;
 
     /* strtod() has more than decimals: "inf", "0x1p-3" */
 
@@ -547,21 +545,7 @@ ngx_http_urlstore_filter_error(ngx_conf_t *cf, void *conf,
 }
 
 
-static ngx_int_t
-ngx_http_urlstore_filter_unclean(ngx_conf_t *cf, void *conf,
-    const ngx_http_urlstore_option_t *opt, ngx_str_t *value)
-{
-    ngx_http_urlstore_zone_t *zone = conf;
-
-    ngx_http_urlstore_filter_t  *f;
-
-    f = zone->own;
-    f->accept = (ngx_strcmp(value->data, "accept") == 0);
-
-    return f->accept || ngx_strcmp(value->data, "refuse") == 0 ? NGX_OK
-                                                               : NGX_ERROR;
-}
-
+#define AT(field)  offsetof(ngx_http_urlstore_filter_t, field)
 
 static ngx_http_urlstore_option_t  ngx_http_urlstore_filter_options[] = {
 
@@ -572,19 +556,16 @@ static ngx_http_urlstore_option_t  ngx_http_urlstore_filter_options[] = {
       0, 0, 0, NULL, NULL, "a share of 0.000001 to 0.5" },
 
     { ngx_string("path"), ngx_http_urlstore_opt_path,
-      offsetof(ngx_http_urlstore_zone_t, path), 0, 0, NULL, NULL,
-      "a directory" },
+      AT(path), 0, 0, NULL, NULL, "a directory" },
 
-    { ngx_string("unclean"), ngx_http_urlstore_filter_unclean,
-      0, 0, 0, NULL, "path", "refuse or accept" },
+    { ngx_string("unclean"), ngx_http_urlstore_opt_word,
+      AT(accept), 0, 0, "refuse accept", "path", NULL },
 
     { ngx_string("profile"), ngx_http_urlstore_opt_word,
-      offsetof(ngx_http_urlstore_zone_t, profile), 0, 0,
-      NGX_HTTP_URLSTORE_PROFILES, NULL, NULL },
+      AT(profile), 0, 0, NGX_HTTP_URLSTORE_PROFILES, NULL, NULL },
 
     { ngx_string("www"), ngx_http_urlstore_opt_word,
-      offsetof(ngx_http_urlstore_zone_t, www), 0, 0, NGX_HTTP_URLSTORE_WWW,
-      NULL, NULL },
+      AT(www), 0, 0, NGX_HTTP_URLSTORE_WWW, NULL, NULL },
 
     { ngx_null_string, NULL, 0, 0, 0, NULL, NULL, NULL }
 };
@@ -640,12 +621,16 @@ ngx_http_urlstore_filter(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     zone->kind = &ngx_http_urlstore_filter_kind;
     zone->own = f;
 
-    if (ngx_http_urlstore_options_read(cf, zone, 3,
+    if (ngx_http_urlstore_options_read(cf, f, 3,
                                        ngx_http_urlstore_filter_options)
         != NGX_OK)
     {
         return NGX_CONF_ERROR;
     }
+
+    zone->path = f->path;
+    zone->profile = f->profile;
+    zone->www = f->www;
 
     if (f->capacity == 0 || f->error == 0) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
