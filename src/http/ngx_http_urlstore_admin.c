@@ -260,29 +260,22 @@ ngx_http_urlstore_post_give(ngx_http_urlstore_post_t *a,
 
     ready = us_life_state(life) == US_LIFE_READY;
 
-    switch (a->command) {
+    /* a command that is sent again finds that it was done */
 
-    case NGX_HTTP_URLSTORE_FORGET:
-
-        /* a command that is sent again finds that it was done */
-
+    if (a->command == NGX_HTTP_URLSTORE_FORGET) {
         return us_replicate_forget(life) == 0 || ready;
+    }
 
-    case NGX_HTTP_URLSTORE_REBASE:
-
-        if (us_share_state(life->sh) != US_LIFE_READY) {
-            return 0;
-        }
-
-        break;
-
-    default:
+    if (a->command == NGX_HTTP_URLSTORE_PROMOTE) {
 
         if (ready) {
             return 1;
         }
 
         us_replicate_promote(life);
+
+    } else if (us_share_state(life->sh) != US_LIFE_READY) {
+        return 0;
     }
 
     ngx_log_error(NGX_LOG_NOTICE, a->ctx->r->connection->log, 0,

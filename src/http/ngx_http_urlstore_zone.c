@@ -27,6 +27,7 @@
 #include "ngx_http_urlstore_cluster.h"
 #include "../journal/us_dir.h"
 
+#include <libgen.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 
@@ -334,26 +335,19 @@ ngx_http_urlstore_dir_refuse(ngx_http_urlstore_zone_t *zone,
 static ngx_int_t
 ngx_http_urlstore_dir_parent(ngx_http_urlstore_zone_t *zone)
 {
-    u_char       *slash, *parent;
+    char         *parent;
+    u_char       *path;
     struct stat   st;
 
-    parent = ngx_pnalloc(zone->cycle->pool, zone->path.len + 1);
-    if (parent == NULL) {
+    path = ngx_pnalloc(zone->cycle->pool, zone->path.len + 1);
+    if (path == NULL) {
         return NGX_ERROR;
     }
 
-    (void) ngx_cpystrn(parent, zone->path.data, zone->path.len + 1);
+    (void) ngx_cpystrn(path, zone->path.data, zone->path.len + 1);
+    parent = dirname((char *) path);
 
-    slash = parent + zone->path.len;
-
-    while (slash > parent + 1 && slash[-1] == '/') {
-        *--slash = '\0';
-    }
-
-    slash = (u_char *) strrchr((char *) parent, '/');
-    slash[slash == parent] = '\0';
-
-    if (stat((char *) parent, &st) == 0 && S_ISDIR(st.st_mode)) {
+    if (stat(parent, &st) == 0 && S_ISDIR(st.st_mode)) {
         return NGX_OK;
     }
 
