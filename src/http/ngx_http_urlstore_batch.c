@@ -132,6 +132,10 @@ ngx_http_urlstore_batch_count(void *data)
 
     ngx_http_urlstore_group_drop(batch);
 
+    if (batch->base) {
+        us_base_destroy(batch->base);
+    }
+
     /* for the metrics: all that was processed, whatever the reply is */
 
     if (batch->answers.set && ctx->set.number) {
@@ -154,39 +158,20 @@ ngx_http_urlstore_batch_count(void *data)
 }
 
 
-/* of the request's pool */
-
-static void
-ngx_http_urlstore_batch_cleanup(void *data)
-{
-    ngx_http_urlstore_batch_t *batch = data;
-
-    if (batch->base) {
-        us_base_destroy(batch->base);
-    }
-
-    if (batch->item_base) {
-        us_base_destroy(batch->item_base);
-    }
-}
-
-
 static ngx_http_urlstore_batch_t *
 ngx_http_urlstore_batch_create(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_action_t action)
 {
     ngx_http_cleanup_t         *end;
-    ngx_pool_cleanup_t         *cln;
     ngx_http_request_t         *r;
     ngx_http_urlstore_batch_t  *batch;
 
     r = ctx->r;
 
     batch = ngx_pcalloc(r->pool, sizeof(ngx_http_urlstore_batch_t));
-    cln = ngx_pool_cleanup_add(r->pool, 0);
     end = ngx_http_cleanup_add(r, 0);
 
-    if (batch == NULL || cln == NULL || end == NULL
+    if (batch == NULL || end == NULL
         || ngx_http_urlstore_out_init(&batch->records, r->pool, 512) != NGX_OK)
     {
         return NULL;
@@ -207,9 +192,6 @@ ngx_http_urlstore_batch_create(ngx_http_urlstore_ctx_t *ctx,
     batch->start = ngx_http_urlstore_now();
 
     ctx->data = batch;
-
-    cln->handler = ngx_http_urlstore_batch_cleanup;
-    cln->data = batch;
 
     end->handler = ngx_http_urlstore_batch_count;
     end->data = batch;
@@ -324,12 +306,7 @@ ngx_http_urlstore_batch_options(ngx_http_urlstore_batch_t *batch)
         batch->answers.only_new = 1;
     }
 
-    if (ngx_http_urlstore_arg(ctx, "base", &value)) {
-        batch->base = us_base_create(ctx->zone->norm,
-                                     ctx->zone->ws,
-                                     ngx_http_urlstore_str(&value),
-                                     &batch->base_verdict);
-    }
+    (void) ngx_http_urlstore_arg(ctx, "base", &batch->query_base);
 
     return NGX_DECLINED;
 }

@@ -121,10 +121,9 @@ struct ngx_http_urlstore_batch_s {
     /* items */
     ngx_uint_t                      items;        /* read */
     uint64_t                        budget;       /* of the rules, ns */
-    us_base_t                      *base;         /* in the query, or NULL */
-    us_verdict_t                    base_verdict;
-    us_base_t                      *item_base;    /* of the last item */
-    us_verdict_t                    item_verdict;
+    ngx_str_t                       query_base;   /* data is NULL: none */
+    us_base_t                      *base;         /* of the last item, */
+    us_verdict_t                    base_verdict; /* and of this text */
     ngx_str_t                       base_text;
     ngx_uint_t                      logged;       /* refused ones */
 

@@ -173,9 +173,8 @@ ngx_http_urlstore_item_id(ngx_http_urlstore_batch_t *batch,
 
 /* the last item's base serves the next one as well: links of one page */
 
-static us_base_t *
-ngx_http_urlstore_item_base(ngx_http_urlstore_batch_t *batch, us_str_t text,
-    us_verdict_t *why)
+static us_verdict_t
+ngx_http_urlstore_item_base(ngx_http_urlstore_batch_t *batch, us_str_t text)
 {
     ngx_str_t                 *last;
     ngx_http_urlstore_zone_t  *zone;
@@ -183,33 +182,32 @@ ngx_http_urlstore_item_base(ngx_http_urlstore_batch_t *batch, us_str_t text,
     zone = batch->ctx->zone;
     last = &batch->base_text;
 
-    if (last->data == NULL || last->len != text.len
-        || ngx_memcmp(last->data, text.data, text.len) != 0)
+    if (last->data && last->len == text.len
+        && ngx_memcmp(last->data, text.data, text.len) == 0)
     {
-        if (last->data == NULL) {
-            last->data = ngx_pnalloc(batch->ctx->r->pool, US_URL_MAX);
-
-            if (last->data == NULL) {
-                *why = US_URL_LENGTH;
-                return NULL;
-            }
-        }
-
-        if (batch->item_base) {
-            us_base_destroy(batch->item_base);
-        }
-
-        ngx_memcpy(last->data, text.data, text.len);
-        last->len = text.len;
-
-        batch->item_verdict = US_URL_OK;
-        batch->item_base = us_base_create(zone->norm, zone->ws, text,
-                                          &batch->item_verdict);
+        return batch->base_verdict;
     }
 
-    *why = batch->item_verdict;
+    if (last->data == NULL) {
+        last->data = ngx_pnalloc(batch->ctx->r->pool,
+                                 US_URL_MAX + batch->query_base.len);
 
-    return batch->item_base;
+        if (last->data == NULL) {
+            return US_URL_LENGTH;
+        }
+    }
+
+    if (batch->base) {
+        us_base_destroy(batch->base);
+    }
+
+    ngx_memcpy(last->data, text.data, text.len);
+    last->len = text.len;
+
+    batch->base = us_base_create(zone->norm, zone->ws, text,
+                                 &batch->base_verdict);
+
+    return batch->base_verdict;
 }
 
 
@@ -217,9 +215,8 @@ static void
 ngx_http_urlstore_item_url(ngx_http_urlstore_batch_t *batch,
     ngx_http_urlstore_entry_t *e, const us_input_item_t *in)
 {
-    us_base_t                  *base;
+    us_str_t                    base;
     us_canon_t                  canon;
-    us_verdict_t                why;
     us_store_item_t            *item;
     ngx_http_urlstore_zone_t   *zone;
     ngx_http_urlstore_group_t  *g;
@@ -227,14 +224,9 @@ ngx_http_urlstore_item_url(ngx_http_urlstore_batch_t *batch,
     zone = batch->ctx->zone;
     g = batch->group;
 
-    base = batch->base;
-    why = batch->base_verdict;
+    base = in->base.data ? in->base : ngx_http_urlstore_str(&batch->query_base);
 
-    if (in->base.data) {
-        base = ngx_http_urlstore_item_base(batch, in->base, &why);
-    }
-
-    if (why != US_URL_OK) {
+    if (base.data && ngx_http_urlstore_item_base(batch, base) != US_URL_OK) {
         e->refusal.verdict = US_URL_BASE;
         return;
     }
@@ -246,7 +238,8 @@ ngx_http_urlstore_item_url(ngx_http_urlstore_batch_t *batch,
     }
 
     e->refusal.verdict = zone->kind->normalize(zone->norm, zone->ws, in->text,
-                                               base, &canon);
+                                               base.data ? batch->base : NULL,
+                                               &canon);
 
     if (zone->rules) {
         us_norm_ws_budget(zone->ws, NULL);
@@ -399,16 +392,10 @@ ngx_http_urlstore_item(ngx_http_urlstore_batch_t *batch,
 
     e = &g->entries[g->n++];
 
-    e->item = NULL;
-    e->by_id = 0;
-    e->moved = 0;
-    e->same = 0;
+    ngx_memzero(e, sizeof(ngx_http_urlstore_entry_t));
+
     e->refusal.kind = in->kind;
-    e->refusal.verdict = US_URL_OK;
     e->refusal.why = in->why;
-    e->refusal.rule.len = 0;
-    e->refusal.erased = 0;
-    e->ref.len = 0;
 
     if (in->ref.data) {
         e->ref.data = g->last;
