@@ -101,6 +101,22 @@ ngx_http_urlstore_erase_handler(ngx_http_urlstore_ctx_t *ctx)
 }
 
 
+ngx_int_t
+ngx_http_urlstore_erase_id(ngx_http_urlstore_ctx_t *ctx)
+{
+    ngx_int_t  rc;
+
+    /* it was discarded */
+
+    ctx->has_body = 0;
+
+    rc = ngx_http_urlstore_erase_reason(ctx);
+
+    return rc == NGX_DECLINED
+           ? ngx_http_urlstore_batch(ctx, NGX_HTTP_URLSTORE_ERASE, 0) : rc;
+}
+
+
 /*
  * Once: at the end of the batch; or at that of the request, if it is ended
  * while it waits.
@@ -653,6 +669,31 @@ ngx_http_urlstore_batch_end(ngx_http_urlstore_batch_t *batch)
 
     if (ngx_http_urlstore_batch_remember(batch, &ref) != NGX_OK) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    if (batch->answers.erases && ctx->r->method == NGX_HTTP_DELETE) {
+
+        /* of /url/ID: the erasure, or what an id without a URL is answered */
+
+        switch (batch->first) {
+
+        case US_ANSWER_ERASED:
+            return ngx_http_urlstore_erasure_reply(ctx, batch->answers.erasure);
+
+        case US_ANSWER_UNKNOWN:
+            return ngx_http_urlstore_reply_when(ctx,
+                                                ngx_http_urlstore_url_missing);
+
+        case US_ANSWER_DELETED:
+            return ngx_http_urlstore_reply_when(ctx,
+                                                ngx_http_urlstore_url_gone);
+
+        case US_ANSWER_DAMAGED:
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+
+        default:
+            break;
+        }
     }
 
     switch (batch->first) {

@@ -184,6 +184,10 @@ ngx_int_t ngx_http_urlstore_store_group(ngx_http_urlstore_batch_t *batch,
 ngx_int_t ngx_http_urlstore_erasure_end(ngx_http_urlstore_ctx_t *ctx,
     uint64_t number);
 
+/* the reply is the erasure */
+ngx_int_t ngx_http_urlstore_erasure_reply(ngx_http_urlstore_ctx_t *ctx,
+    uint64_t number);
+
 /* the request is answered 202, with the place of the erasure */
 void ngx_http_urlstore_erasure_accepted(ngx_http_urlstore_ctx_t *ctx,
     uint64_t number);

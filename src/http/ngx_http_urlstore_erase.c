@@ -3,8 +3,8 @@
  * Erasures.
  *
  *     POST /erase             ids and URLs: a batch (ngx_http_urlstore_batch.h)
+ *     DELETE /url/7?erase=1   one id: the same
  *     POST /erase?site=HOST   a site: one entry of the list, and a sweep
- *     DELETE /url/7?erase=1   one id
  *     GET /erase, /erase/3    what was erased
  *     DELETE /erase/3         its URLs may be added again
  *
@@ -27,14 +27,12 @@
 #define NGX_HTTP_URLSTORE_ERASURES    64
 
 
-/* a site, or an id, that is being erased */
+/* a site that is being erased */
 
 typedef struct {
-    us_str_t                        site;     /* or none: */
-    us_store_item_t                 item;
+    us_str_t                        site;
     uint64_t                        number;   /* 0: not begun */
-    uint64_t                        since;    /* ms: its site is on the list */
-    unsigned                        listed:1;
+    uint64_t                        since;    /* ms: it is on the list */
 } ngx_http_urlstore_erase_t;
 
 
@@ -47,9 +45,6 @@ typedef struct {
     us_list_t                       list;
     unsigned                        summary:1;
 } ngx_http_urlstore_erasures_t;
-
-
-static ngx_int_t ngx_http_urlstore_erase_run(ngx_http_urlstore_ctx_t *ctx);
 
 
 /* --- erasures of a request ------------------------------------------------ */
@@ -155,68 +150,23 @@ ngx_http_urlstore_erasure_end(ngx_http_urlstore_ctx_t *ctx, uint64_t number)
 }
 
 
-/* erases one URL */
-
-static us_store_status_t
-ngx_http_urlstore_erase_item(ngx_http_urlstore_ctx_t *ctx, uint64_t number,
-    us_store_item_t *item)
-{
-    uint64_t                   lsn;
-    ngx_http_urlstore_zone_t  *zone;
-
-    zone = ctx->zone;
-
-    us_life_deleting(&zone->life);
-
-    lsn = us_store_erase(zone->store, number, item, 1);
-
-    us_life_deleted(&zone->life, lsn);
-
-    ctx->lsn = ngx_max(ctx->lsn, lsn);
-    ctx->wrote |= (item->status == US_ERASED);
-
-    return item->status;
-}
-
-
-/* the URL of an id, in buf, as us_store_text() */
-
-static us_store_status_t
-ngx_http_urlstore_erase_text(ngx_http_urlstore_ctx_t *ctx, uint64_t id,
-    u_char *buf, us_store_item_t *item)
-{
-    size_t              len;
-    us_store_status_t   status;
-
-    status = us_store_text(ctx->zone->store, id, buf, &len);
-
-    if (status != US_OK) {
-        return status;
-    }
-
-    ngx_memzero(item, sizeof(us_store_item_t));
-
-    item->url.data = buf;
-    item->url.len = len;
-    item->merge = us_norm_merge(ctx->zone->norm, ctx->zone->ws, item->url);
-
-    return US_OK;
-}
-
-
 /* ids and URLs are erased, one after the other; g->done counts entries */
 
 ngx_int_t
 ngx_http_urlstore_erase_group(ngx_http_urlstore_batch_t *batch,
     ngx_http_urlstore_group_t *g)
 {
+    size_t                      len;
+    uint64_t                    lsn;
     ngx_int_t                   rc;
     us_store_item_t            *item, one;
     ngx_http_urlstore_ctx_t    *ctx;
+    ngx_http_urlstore_zone_t   *zone;
     ngx_http_urlstore_entry_t  *e;
     u_char                      buf[US_URL_MAX + 8];
 
     ctx = batch->ctx;
+    zone = ctx->zone;
 
     for ( /* void */ ; g->done < g->n; g->done++) {
         e = &g->entries[g->done];
@@ -228,8 +178,7 @@ ngx_http_urlstore_erase_group(ngx_http_urlstore_batch_t *batch,
         }
 
         if (e->by_id) {
-            item = &one;
-            e->status = ngx_http_urlstore_erase_text(ctx, e->id, buf, item);
+            e->status = us_store_text(zone->store, e->id, buf, &len);
 
             if (e->status == US_UNKNOWN) {
                 e->id = US_STORE_NO_ID;
@@ -238,6 +187,13 @@ ngx_http_urlstore_erase_group(ngx_http_urlstore_batch_t *batch,
             if (e->status != US_OK) {
                 continue;
             }
+
+            item = &one;
+            ngx_memzero(item, sizeof(us_store_item_t));
+
+            item->url.data = buf;
+            item->url.len = len;
+            item->merge = us_norm_merge(zone->norm, zone->ws, item->url);
         }
 
         if (item == NULL) {
@@ -252,8 +208,15 @@ ngx_http_urlstore_erase_group(ngx_http_urlstore_batch_t *batch,
             }
         }
 
-        e->status = ngx_http_urlstore_erase_item(ctx, batch->answers.erasure,
-                                                 item);
+        us_life_deleting(&zone->life);
+
+        lsn = us_store_erase(zone->store, batch->answers.erasure, item, 1);
+
+        us_life_deleted(&zone->life, lsn);
+
+        ctx->lsn = ngx_max(ctx->lsn, lsn);
+        ctx->wrote |= (item->status == US_ERASED);
+        e->status = item->status;
 
         switch (e->status) {
 
@@ -294,7 +257,7 @@ ngx_http_urlstore_erasure_missing(ngx_http_urlstore_ctx_t *ctx)
 }
 
 
-static ngx_int_t
+ngx_int_t
 ngx_http_urlstore_erasure_reply(ngx_http_urlstore_ctx_t *ctx, uint64_t number)
 {
     uint64_t            lsn;
@@ -339,47 +302,7 @@ ngx_http_urlstore_erasure_accepted(ngx_http_urlstore_ctx_t *ctx,
 }
 
 
-/* --- a site, and DELETE /url/ID?erase=1 ----------------------------------- */
-
-/* NGX_OK: it is done; NGX_BUSY; or a status with a fault */
-
-static ngx_int_t
-ngx_http_urlstore_erase_list(ngx_http_urlstore_ctx_t *ctx,
-    ngx_http_urlstore_erase_t *erase)
-{
-    uint64_t            lsn;
-    us_store_status_t   status;
-
-    if (erase->site.len) {
-        status = us_life_erase_site(&ctx->zone->life, erase->number,
-                                    erase->site, &erase->since, &lsn);
-        ctx->lsn = ngx_max(ctx->lsn, lsn);
-        ctx->processed = (erase->since != 0);
-        ngx_http_urlstore_sweep(ctx->zone);
-
-    } else {
-        status = ngx_http_urlstore_erase_item(ctx, erase->number,
-                                              &erase->item);
-        ctx->processed = (status == US_ERASED);
-    }
-
-    switch (status) {
-
-    case US_GONE:
-        return ngx_http_urlstore_fault(ctx, NGX_HTTP_CONFLICT,
-                                       "erasure %uL was lifted meanwhile, or "
-                                       "is of another site", erase->number);
-
-    case US_MOVED:
-        return ngx_http_urlstore_fault(ctx, NGX_HTTP_URLSTORE_MISDIRECTED,
-                                       "the URL is another shard's, or the "
-                                       "map of the request is another one");
-
-    default:
-        return ngx_http_urlstore_stored(ctx, status);
-    }
-}
-
+/* --- a site --------------------------------------------------------------- */
 
 /* of the request's end: what is left is for a sweep */
 
@@ -392,31 +315,9 @@ ngx_http_urlstore_erase_cleanup(void *data)
 
     erase = ctx->data;
 
-    if (erase && erase->number) {
+    if (erase->number) {
         us_store_erasure_leave(ctx->zone->store, erase->number);
     }
-}
-
-
-static ngx_http_urlstore_erase_t *
-ngx_http_urlstore_erase_create(ngx_http_urlstore_ctx_t *ctx)
-{
-    ngx_http_cleanup_t         *cln;
-    ngx_http_urlstore_erase_t  *erase;
-
-    erase = ngx_pcalloc(ctx->r->pool, sizeof(ngx_http_urlstore_erase_t));
-    cln = ngx_http_cleanup_add(ctx->r, 0);
-
-    if (erase == NULL || cln == NULL) {
-        return NULL;
-    }
-
-    cln->handler = ngx_http_urlstore_erase_cleanup;
-    cln->data = ctx;
-
-    ctx->data = erase;
-
-    return erase;
 }
 
 
@@ -425,9 +326,13 @@ ngx_http_urlstore_erase_create(ngx_http_urlstore_ctx_t *ctx)
 static ngx_int_t
 ngx_http_urlstore_erase_run(ngx_http_urlstore_ctx_t *ctx)
 {
+    uint64_t                    lsn;
     ngx_int_t                   rc;
+    us_store_status_t           status;
+    ngx_http_urlstore_zone_t   *zone;
     ngx_http_urlstore_erase_t  *erase;
 
+    zone = ctx->zone;
     erase = ctx->data;
 
     if (ngx_http_urlstore_overtaken(ctx)) {
@@ -436,22 +341,23 @@ ngx_http_urlstore_erase_run(ngx_http_urlstore_ctx_t *ctx)
 
     ngx_http_urlstore_shard_under(ctx);
 
-    rc = NGX_OK;
+    rc = erase->number ? NGX_OK
+         : ngx_http_urlstore_erasure_begin(ctx, US_ERASURE_SITE,
+                                           &erase->number);
 
-    if (erase->number == 0) {
-        rc = ngx_http_urlstore_erasure_begin(ctx, erase->site.len
-                                                  ? US_ERASURE_SITE
-                                                  : US_ERASURE_URLS,
-                                             &erase->number);
-    }
+    if (rc == NGX_OK) {
+        status = us_life_erase_site(&zone->life, erase->number, erase->site,
+                                    &erase->since, &lsn);
 
-    if (rc == NGX_OK && !erase->listed) {
-        rc = ngx_http_urlstore_erase_list(ctx, erase);
-        erase->listed = (rc == NGX_OK);
-    }
+        ctx->lsn = ngx_max(ctx->lsn, lsn);
+        ctx->processed = (erase->since != 0);
+        ngx_http_urlstore_sweep(zone);
 
-    if (rc == NGX_OK && erase->site.len == 0) {
-        rc = ngx_http_urlstore_erasure_end(ctx, erase->number);
+        rc = status == US_GONE
+             ? ngx_http_urlstore_fault(ctx, NGX_HTTP_CONFLICT,
+                                       "erasure %uL was lifted meanwhile, or "
+                                       "is of another site", erase->number)
+             : ngx_http_urlstore_stored(ctx, status);
     }
 
     if (rc != NGX_OK) {
@@ -461,34 +367,6 @@ ngx_http_urlstore_erase_run(ngx_http_urlstore_ctx_t *ctx)
     ngx_http_urlstore_erasure_accepted(ctx, erase->number);
 
     return ngx_http_urlstore_erasure_reply(ctx, erase->number);
-}
-
-
-ngx_int_t
-ngx_http_urlstore_erase_id(ngx_http_urlstore_ctx_t *ctx)
-{
-    u_char                     *buf;
-    ngx_int_t                   rc;
-    us_store_status_t           status;
-    ngx_http_urlstore_erase_t  *erase;
-
-    rc = ngx_http_urlstore_erase_reason(ctx);
-
-    if (rc != NGX_DECLINED) {
-        return rc;
-    }
-
-    erase = ngx_http_urlstore_erase_create(ctx);
-    buf = ngx_pnalloc(ctx->r->pool, US_URL_MAX + 8);
-
-    if (erase == NULL || buf == NULL) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    status = ngx_http_urlstore_erase_text(ctx, ctx->id - ctx->zone->first_id,
-                                          buf, &erase->item);
-
-    return status == US_OK ? ngx_http_urlstore_erase_run(ctx) : NGX_DECLINED;
 }
 
 
@@ -681,6 +559,7 @@ ngx_http_urlstore_erasures(ngx_http_urlstore_ctx_t *ctx)
     us_str_t                    site;
     ngx_int_t                   rc;
     us_id_rc_t                  known;
+    ngx_http_cleanup_t         *cln;
     ngx_http_urlstore_erase_t  *erase;
 
     if (ctx->tail.len) {
@@ -721,11 +600,17 @@ ngx_http_urlstore_erasures(ngx_http_urlstore_ctx_t *ctx)
                                          "a newer map than the request");
     }
 
-    erase = ngx_http_urlstore_erase_create(ctx);
-    if (erase == NULL) {
+    erase = ngx_pcalloc(ctx->r->pool, sizeof(ngx_http_urlstore_erase_t));
+    cln = ngx_http_cleanup_add(ctx->r, 0);
+
+    if (erase == NULL || cln == NULL) {
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
+    cln->handler = ngx_http_urlstore_erase_cleanup;
+    cln->data = ctx;
+
+    ctx->data = erase;
     erase->site = site;
 
     return ngx_http_urlstore_erase_run(ctx);

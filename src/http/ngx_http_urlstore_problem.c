@@ -339,6 +339,25 @@ ngx_http_urlstore_set_none(ngx_http_urlstore_ctx_t *ctx)
 }
 
 
+ngx_int_t
+ngx_http_urlstore_url_missing(ngx_http_urlstore_ctx_t *ctx)
+{
+    return ngx_http_urlstore_problem(ctx, NGX_HTTP_NOT_FOUND, NULL,
+                                     "the id %*s was not given yet",
+                                     ngx_min(ctx->tail.len, 40),
+                                     ctx->tail.data);
+}
+
+
+ngx_int_t
+ngx_http_urlstore_url_gone(ngx_http_urlstore_ctx_t *ctx)
+{
+    return ngx_http_urlstore_problem(ctx, NGX_HTTP_URLSTORE_GONE, NULL,
+                                     "the URL of id %uL was deleted",
+                                     ctx->id);
+}
+
+
 /*
  * A request line that is too long has no location yet: whether the path, as it
  * was sent, begins like one of ours.

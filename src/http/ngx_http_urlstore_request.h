@@ -541,10 +541,8 @@ ngx_int_t ngx_http_urlstore_ids(ngx_http_urlstore_ctx_t *ctx,
 ngx_int_t ngx_http_urlstore_ids_reply(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_find_pt find);
 
-/* the replies: 400 and 404 to the id of the path; 410 to ctx->id */
+/* the reply to what is no id: 400 */
 ngx_int_t ngx_http_urlstore_url_bad(ngx_http_urlstore_ctx_t *ctx);
-ngx_int_t ngx_http_urlstore_url_missing(ngx_http_urlstore_ctx_t *ctx);
-ngx_int_t ngx_http_urlstore_url_gone(ngx_http_urlstore_ctx_t *ctx);
 
 /* ngx_http_urlstore_erase.c */
 
@@ -558,7 +556,7 @@ ngx_int_t ngx_http_urlstore_erase_args(ngx_http_urlstore_ctx_t *ctx,
 /* whether the request's reason can be kept; NGX_DECLINED: go on */
 ngx_int_t ngx_http_urlstore_erase_reason(ngx_http_urlstore_ctx_t *ctx);
 
-/* erases the URL of ctx->id; NGX_DECLINED: it has none */
+/* DELETE /url/ID?erase=1 */
 ngx_int_t ngx_http_urlstore_erase_id(ngx_http_urlstore_ctx_t *ctx);
 
 /* /erase; NGX_DECLINED: it is a batch */
@@ -811,6 +809,10 @@ ngx_int_t ngx_http_urlstore_unready(ngx_http_urlstore_ctx_t *ctx,
  * which is not in the manifest of path= so far.
  */
 ngx_int_t ngx_http_urlstore_set_none(ngx_http_urlstore_ctx_t *ctx);
+
+/* an id without a URL: 404 to that of the path; 410 to ctx->id */
+ngx_int_t ngx_http_urlstore_url_missing(ngx_http_urlstore_ctx_t *ctx);
+ngx_int_t ngx_http_urlstore_url_gone(ngx_http_urlstore_ctx_t *ctx);
 
 /* a problem of a replica, with the name of its primary */
 ngx_int_t ngx_http_urlstore_follow_problem(ngx_http_urlstore_ctx_t *ctx,

@@ -130,26 +130,6 @@ ngx_http_urlstore_url_bad(ngx_http_urlstore_ctx_t *ctx)
 }
 
 
-ngx_int_t
-ngx_http_urlstore_url_missing(ngx_http_urlstore_ctx_t *ctx)
-{
-    return ngx_http_urlstore_problem(ctx, NGX_HTTP_NOT_FOUND, NULL,
-                                     "the id %*s was not given yet",
-                                     ngx_min(ctx->tail.len,
-                                             NGX_HTTP_URLSTORE_SHOWN),
-                                     ctx->tail.data);
-}
-
-
-ngx_int_t
-ngx_http_urlstore_url_gone(ngx_http_urlstore_ctx_t *ctx)
-{
-    return ngx_http_urlstore_problem(ctx, NGX_HTTP_URLSTORE_GONE, NULL,
-                                     "the URL of id %uL was deleted",
-                                     ctx->id);
-}
-
-
 static ngx_int_t
 ngx_http_urlstore_url_one(ngx_http_urlstore_ctx_t *ctx, uint64_t id,
     us_id_rc_t known)
@@ -408,17 +388,8 @@ ngx_http_urlstore_url_handler(ngx_http_urlstore_ctx_t *ctx)
         return ngx_http_urlstore_url_missing(ctx);
     }
 
-    rc = ngx_http_urlstore_flag(r, "erase") ? ngx_http_urlstore_erase_id(ctx)
-                                            : NGX_DECLINED;
-
-    if (rc != NGX_DECLINED) {
-        return rc;
-    }
-
-    /* also of what cannot be erased: what an id without a URL is answered */
-
-    return r->method == NGX_HTTP_DELETE && !ngx_http_urlstore_flag(r, "erase")
-           ? ngx_http_urlstore_url_delete(ctx)
+    return ngx_http_urlstore_flag(r, "erase") ? ngx_http_urlstore_erase_id(ctx)
+           : r->method == NGX_HTTP_DELETE ? ngx_http_urlstore_url_delete(ctx)
            : ngx_http_urlstore_url_one(ctx, id, known);
 }
 

@@ -197,10 +197,7 @@ ngx_http_urlstore_route_url(ngx_http_urlstore_ctx_t *ctx)
     }
 
     if (ngx_http_urlstore_flag(r, "erase")) {
-        rc = ngx_http_urlstore_erase_reason(ctx);
-
-        return rc == NGX_DECLINED
-               ? ngx_http_urlstore_batch(ctx, NGX_HTTP_URLSTORE_ERASE, 0) : rc;
+        return ngx_http_urlstore_erase_id(ctx);
     }
 
     rc = ngx_http_urlstore_fan(ctx, &fan);

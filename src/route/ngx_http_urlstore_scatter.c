@@ -291,10 +291,7 @@ ngx_http_urlstore_scatter_shards(ngx_http_urlstore_batch_t *batch)
 }
 
 
-/*
- * The erasure gets its name.  Of DELETE /url/ID the reply is the erasure, or
- * what an id without a URL is answered.
- */
+/* the erasure gets its name; of DELETE /url/ID the reply is the erasure */
 
 static ngx_int_t
 ngx_http_urlstore_scatter_erased(ngx_http_urlstore_batch_t *batch)
@@ -305,19 +302,6 @@ ngx_http_urlstore_scatter_erased(ngx_http_urlstore_batch_t *batch)
 
     ctx = batch->ctx;
     rounds = batch->own;
-
-    if (ctx->r->method == NGX_HTTP_DELETE && batch->end == NGX_DONE) {
-        ctx->id = rounds->s.items[0].id;
-        ctx->answer = batch->first;
-
-        if (batch->first == US_ANSWER_UNKNOWN) {
-            return ngx_http_urlstore_url_missing(ctx);
-        }
-
-        if (batch->first == US_ANSWER_DELETED) {
-            return ngx_http_urlstore_url_gone(ctx);
-        }
-    }
 
     if (rounds->parts.nelts == 0) {
         return ngx_http_urlstore_batch_end(batch);
