@@ -342,6 +342,7 @@ ngx_http_urlstore_set_make(ngx_http_urlstore_ctx_t *ctx)
 ngx_int_t
 ngx_http_urlstore_set_begin(ngx_http_urlstore_ctx_t *ctx)
 {
+    us_str_t                   id, set;
     ngx_str_t                 *name, other;
     ngx_uint_t                 by_path;
     ngx_http_urlstore_zone_t  *zone;
@@ -358,16 +359,13 @@ ngx_http_urlstore_set_begin(ngx_http_urlstore_ctx_t *ctx)
 
             /* NAME/ID */
 
-            ctx->tail.data = ngx_strlchr(name->data, name->data + name->len,
-                                         '/');
+            id = ngx_http_urlstore_str(name);
             ctx->tail.len = 0;
 
-            if (ctx->tail.data
-                && ctx->tail.data + 1 < name->data + name->len)
-            {
-                ctx->tail.data++;
-                ctx->tail.len = name->data + name->len - ctx->tail.data;
-                name->len -= ctx->tail.len + 1;
+            if (us_str_cut(&id, '/', &set) && id.len) {
+                name->len = set.len;
+                ctx->tail.data += set.len + 1;
+                ctx->tail.len = id.len;
             }
         }
 

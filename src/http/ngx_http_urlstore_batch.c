@@ -348,7 +348,7 @@ static ngx_int_t
 ngx_http_urlstore_batch_room(ngx_http_urlstore_batch_t *batch)
 {
     if (us_life_writable(&batch->ctx->zone->life, NULL)) {
-        return ngx_http_urlstore_room_park(batch->ctx, batch->query
+        return ngx_http_urlstore_room_when(batch->ctx, batch->query
                                                 ? ngx_http_urlstore_batch_run
                                                 : ngx_http_urlstore_body_run);
     }

@@ -540,26 +540,6 @@ ngx_http_urlstore_group_add(ngx_http_urlstore_batch_t *batch,
 }
 
 
-/* whether an entry has an id, by itself or by its URL */
-
-static ngx_uint_t
-ngx_http_urlstore_group_id(ngx_http_urlstore_entry_t *e)
-{
-    if (!e->by_id && e->item == NULL) {
-        return 0;
-    }
-
-    if (!e->by_id) {
-        e->id = e->item->status == US_SEEN ? e->item->id : US_STORE_NO_ID;
-        e->moved = e->item->status == US_MOVED;
-    }
-
-    e->status = e->moved ? US_MOVED : US_UNKNOWN;
-
-    return e->id != US_STORE_NO_ID;
-}
-
-
 /*
  * Ids are claimed, put into a set, or taken out: all of the group, or none: the
  * ring is full.
@@ -575,6 +555,7 @@ ngx_http_urlstore_group_ids(ngx_http_urlstore_batch_t *batch,
     us_store_key_t            *key;
     us_store_claim_t           ids[US_STORE_GROUP];
     ngx_http_urlstore_ctx_t   *ctx;
+    ngx_http_urlstore_entry_t *e, *entries[US_STORE_GROUP];
 
     ctx = batch->ctx;
     store = ctx->zone->store;
@@ -584,8 +565,18 @@ ngx_http_urlstore_group_ids(ngx_http_urlstore_batch_t *batch,
     us_store_seen(store, g->items, g->urls);
 
     for (i = 0, n = 0; i < g->n; i++) {
-        if (ngx_http_urlstore_group_id(&g->entries[i])) {
-            ids[n++].id = g->entries[i].id;
+        e = &g->entries[i];
+
+        if (e->item) {
+            e->id = e->item->status == US_SEEN ? e->item->id : US_STORE_NO_ID;
+            e->moved = e->item->status == US_MOVED;
+        }
+
+        e->status = e->moved ? US_MOVED : US_UNKNOWN;
+
+        if ((e->item || e->by_id) && e->id != US_STORE_NO_ID) {
+            ids[n].id = e->id;
+            entries[n++] = e;
         }
     }
 
@@ -608,21 +599,17 @@ ngx_http_urlstore_group_ids(ngx_http_urlstore_batch_t *batch,
         return ngx_http_urlstore_group_gone(batch);
     }
 
-    for (i = 0, n = 0; i < g->n; i++) {
+    for (i = 0; i < n; i++) {
 
-        if (!ngx_http_urlstore_group_id(&g->entries[i])) {
-            continue;
-        }
-
-        switch (ids[n].status) {
+        switch (ids[i].status) {
 
         case US_NEW:
 
             if (key) {
-                switch (ngx_http_urlstore_once(batch, ids[n].id)) {
+                switch (ngx_http_urlstore_once(batch, ids[i].id)) {
 
                 case NGX_DECLINED:
-                    ids[n].status = US_SEEN;
+                    ids[i].status = US_SEEN;
                     break;
 
                 case NGX_ERROR:
@@ -642,7 +629,7 @@ ngx_http_urlstore_group_ids(ngx_http_urlstore_batch_t *batch,
             break;
         }
 
-        g->entries[i].status = ids[n++].status;
+        entries[i]->status = ids[i].status;
     }
 
     ctx->lsn = ngx_max(ctx->lsn, lsn);

@@ -719,14 +719,8 @@ ngx_int_t ngx_http_urlstore_stream(ngx_http_urlstore_ctx_t *ctx,
 ngx_int_t ngx_http_urlstore_reply_when(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_handler_pt handler);
 
-/*
- * Calls handler once the journal's ring has room again; 503 if the disk
- * refuses.  room_park() is for a caller that has looked: the disk may refuse
- * between two looks.
- */
+/* calls handler once the journal's ring has room again, or the disk refuses */
 ngx_int_t ngx_http_urlstore_room_when(ngx_http_urlstore_ctx_t *ctx,
-    ngx_http_urlstore_handler_pt handler);
-ngx_int_t ngx_http_urlstore_room_park(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_handler_pt handler);
 
 /* what stored() returns but NGX_OK: calls handler again, or replies */

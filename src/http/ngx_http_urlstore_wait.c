@@ -302,47 +302,13 @@ ngx_http_urlstore_park_init(ngx_http_urlstore_zone_t *zone)
 }
 
 
-static ngx_int_t
-ngx_http_urlstore_park(ngx_http_urlstore_ctx_t *ctx,
-    ngx_http_urlstore_handler_pt handler, ngx_uint_t room)
-{
-    ngx_int_t                  rc;
-    ngx_http_request_t        *r;
-    ngx_http_urlstore_zone_t  *zone;
-
-    r = ctx->r;
-    zone = ctx->zone;
-
-    rc = ngx_http_urlstore_park_add(ctx, handler);
-
-    if (rc != NGX_DONE) {
-        return rc;
-    }
-
-    ctx->parked->lsn = room ? us_store_written(zone->store) + 1 : ctx->lsn;
-    ctx->parked->room = room;
-
-    if (!room) {
-
-        /*
-         * The work is done.  A client that has closed its half of the
-         * connection waits for the reply.
-         */
-
-        r->read_event_handler = ngx_http_block_reading;
-        r->write_event_handler = ngx_http_request_empty_handler;
-    }
-
-    us_life_write(&zone->life);
-
-    return NGX_DONE;
-}
-
-
 ngx_int_t
 ngx_http_urlstore_reply_when(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_handler_pt handler)
 {
+    ngx_int_t            rc;
+    ngx_http_request_t  *r;
+
     /*
      * the request did not find a URL, but the data have changed since it began
      */
@@ -357,7 +323,27 @@ ngx_http_urlstore_reply_when(ngx_http_urlstore_ctx_t *ctx,
         return handler(ctx);
     }
 
-    return ngx_http_urlstore_park(ctx, handler, 0);
+    rc = ngx_http_urlstore_park_add(ctx, handler);
+
+    if (rc != NGX_DONE) {
+        return rc;
+    }
+
+    ctx->parked->lsn = ctx->lsn;
+
+    /*
+     * The work is done.  A client that has closed its half of the connection
+     * waits for the reply.
+     */
+
+    r = ctx->r;
+
+    r->read_event_handler = ngx_http_block_reading;
+    r->write_event_handler = ngx_http_request_empty_handler;
+
+    us_life_write(&ctx->zone->life);
+
+    return NGX_DONE;
 }
 
 
@@ -365,17 +351,20 @@ ngx_int_t
 ngx_http_urlstore_room_when(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_handler_pt handler)
 {
-    return us_life_writable(&ctx->zone->life, NULL)
-           ? ngx_http_urlstore_room_park(ctx, handler)
-           : ngx_http_urlstore_unready(ctx, NULL);
-}
+    ngx_int_t                  rc;
+    ngx_http_urlstore_zone_t  *zone;
 
+    zone = ctx->zone;
+    rc = ngx_http_urlstore_park_add(ctx, handler);
 
-ngx_int_t
-ngx_http_urlstore_room_park(ngx_http_urlstore_ctx_t *ctx,
-    ngx_http_urlstore_handler_pt handler)
-{
-    return ngx_http_urlstore_park(ctx, handler, 1);
+    if (rc == NGX_DONE) {
+        ctx->parked->lsn = us_store_written(zone->store) + 1;
+        ctx->parked->room = 1;
+
+        us_life_write(&zone->life);
+    }
+
+    return rc;
 }
 
 
@@ -383,8 +372,13 @@ ngx_int_t
 ngx_http_urlstore_again(ngx_http_urlstore_ctx_t *ctx, ngx_int_t rc,
     ngx_http_urlstore_handler_pt handler)
 {
-    return rc == NGX_BUSY ? ngx_http_urlstore_room_when(ctx, handler)
-                          : ngx_http_urlstore_faulty(ctx, rc, NULL);
+    if (rc != NGX_BUSY) {
+        return ngx_http_urlstore_faulty(ctx, rc, NULL);
+    }
+
+    return us_life_writable(&ctx->zone->life, NULL)
+           ? ngx_http_urlstore_room_when(ctx, handler)
+           : ngx_http_urlstore_unready(ctx, NULL);
 }
 
 
