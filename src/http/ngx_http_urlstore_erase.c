@@ -23,10 +23,6 @@
 #include "ngx_http_urlstore_cluster.h"
 
 
-/* erasures of one slice of a list */
-#define NGX_HTTP_URLSTORE_ERASURES    64
-
-
 /* a site that is being erased */
 
 typedef struct {
@@ -406,13 +402,12 @@ ngx_http_urlstore_erasure_lift(ngx_http_urlstore_ctx_t *ctx)
 }
 
 
-/* one slice: see ngx_http_urlstore_stream() */
+/* one erasure: see ngx_http_urlstore_stream() */
 
 static ngx_int_t
 ngx_http_urlstore_erasures_produce(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_out_t *out)
 {
-    ngx_uint_t                     i;
     us_erasure_info_t              e;
     ngx_http_urlstore_erasures_t  *list;
 
@@ -425,44 +420,37 @@ ngx_http_urlstore_erasures_produce(ngx_http_urlstore_ctx_t *ctx,
         ctx->processed = 1;
     }
 
-    for (i = 0;
-         list->at <= list->last && list->list.shown < list->limit;
-         i++, list->at++)
+    if (ngx_http_urlstore_out_room(out, US_LIST_ERASURE + US_LIST_END)
+        != NGX_OK)
     {
-        if (i == NGX_HTTP_URLSTORE_ERASURES
-            || ngx_http_urlstore_out_enough(out))
-        {
-            ctx->lsn = us_store_published(ctx->zone->store);
-            return NGX_AGAIN;
-        }
-
-        if (ngx_http_urlstore_out_room(out, US_LIST_ERASURE + US_LIST_END)
-            != NGX_OK)
-        {
-            return NGX_ERROR;
-        }
-
-        if (!us_store_erasure(ctx->zone->store, list->at, &e)) {
-
-            /* of a store that was replaced meanwhile */
-
-            return NGX_ERROR;
-        }
-
-        if (list->list.shown++ && ctx->format == US_FORMAT_JSON) {
-            *out->pos++ = ',';
-        }
-
-        out->pos = us_list_erasure(out->pos, ctx->format, &e,
-                                   us_life_left(&ctx->zone->life, &e),
-                                   us_string(""));
+        return NGX_ERROR;
     }
+
+    if (list->at > list->last || list->list.shown == list->limit) {
+        ctx->lsn = us_store_published(ctx->zone->store);
+        out->pos = us_list_next(out->pos, &list->list, list->at, list->summary);
+
+        return NGX_OK;
+    }
+
+    if (!us_store_erasure(ctx->zone->store, list->at++, &e)) {
+
+        /* of a store that was replaced meanwhile */
+
+        return NGX_ERROR;
+    }
+
+    if (list->list.shown++ && ctx->format == US_FORMAT_JSON) {
+        *out->pos++ = ',';
+    }
+
+    out->pos = us_list_erasure(out->pos, ctx->format, &e,
+                               us_life_left(&ctx->zone->life, &e),
+                               us_string(""));
 
     ctx->lsn = us_store_published(ctx->zone->store);
 
-    out->pos = us_list_next(out->pos, &list->list, list->at, list->summary);
-
-    return NGX_OK;
+    return NGX_AGAIN;
 }
 
 

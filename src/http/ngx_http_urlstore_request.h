@@ -702,8 +702,8 @@ ngx_http_urlstore_finalize(ngx_http_request_t *r, ngx_int_t rc)
 
 /*
  * Sends what a producer writes to ctx->out, slice by slice, as the client
- * takes it.  A producer returns after some 100 us, or when the output has
- * enough; what it has written depends on ctx->lsn and the members beside it.
+ * takes it.  A producer writes a line, or for 100 us; what it has written
+ * depends on ctx->lsn and the members beside it.
  * NGX_AGAIN: there is more to come, NGX_OK: that was all, NGX_ERROR: no
  * memory, or a reply that began is cut, NGX_DECLINED: there is more to come,
  * but not now, NGX_HTTP_NOT_FOUND: of one that has not begun, no such set.

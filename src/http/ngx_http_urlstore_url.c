@@ -7,7 +7,7 @@
  *     GET /url/7,9          each with its status
  *     POST /url             the same, by a body of ids
  *
- *     path, or body as it arrives --> list "7,9,..." --> 64 ids a slice
+ *     path, or body as it arrives --> list "7,9,..." --> slices of a reply
  *
  * Of many ids, only their list is kept until the reply begins, as the client
  * has written it.  Their URLs are looked up slice by slice, as the client reads
@@ -18,8 +18,6 @@
 #include "ngx_http_urlstore_cluster.h"
 #include "../us_text.h"
 
-
-#define NGX_HTTP_URLSTORE_IDS      64         /* of a slice, 50 us */
 
 /* bytes of a client's text that a problem shows */
 #define NGX_HTTP_URLSTORE_SHOWN    40
@@ -216,7 +214,7 @@ ngx_http_urlstore_url_delete(ngx_http_urlstore_ctx_t *ctx)
 }
 
 
-/* one slice: see ngx_http_urlstore_stream() */
+/* one id: see ngx_http_urlstore_stream() */
 
 static ngx_int_t
 ngx_http_urlstore_ids_produce(ngx_http_urlstore_ctx_t *ctx,
@@ -224,7 +222,6 @@ ngx_http_urlstore_ids_produce(ngx_http_urlstore_ctx_t *ctx,
 {
     us_str_t                  list, id, url;
     ngx_buf_t                *b;
-    ngx_uint_t                i;
     us_answer_t               answer;
     ngx_http_urlstore_ids_t  *ids;
     u_char                    buf[US_URL_MAX + 8];
@@ -236,18 +233,11 @@ ngx_http_urlstore_ids_produce(ngx_http_urlstore_ctx_t *ctx,
         out->pos = us_list_begin(out->pos, &ids->list);
     }
 
-    for (i = 0; ids->at; i++) {
+    if (ngx_http_urlstore_out_room(out, US_LIST_LINE + US_LIST_END) != NGX_OK) {
+        return NGX_ERROR;
+    }
 
-        if (i == NGX_HTTP_URLSTORE_IDS || ngx_http_urlstore_out_enough(out)) {
-            return NGX_AGAIN;
-        }
-
-        if (ngx_http_urlstore_out_room(out, US_LIST_LINE + US_LIST_END)
-            != NGX_OK)
-        {
-            return NGX_ERROR;
-        }
-
+    if (ids->at) {
         b = ids->at->buf;
 
         list.data = b->pos;
@@ -264,6 +254,10 @@ ngx_http_urlstore_ids_produce(ngx_http_urlstore_ctx_t *ctx,
         if (b->pos == b->last) {
             ids->at = ids->at->next;
         }
+    }
+
+    if (ids->at) {
+        return NGX_AGAIN;
     }
 
     out->pos = us_list_end(out->pos, &ids->list);

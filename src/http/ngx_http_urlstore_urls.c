@@ -4,10 +4,10 @@
  *
  *     ids   from ......... at ......... end (given when it began, on disk)
  *                          |
- *                 slice: at most 256 ids --> ngx_http_urlstore_stream()
+ *                          `--> ngx_http_urlstore_stream()
  *
  * With older=, ids that are not due are passed over by their claims, many of
- * them in a slice.  They are not examined.
+ * them at once.  They are not examined.
  *
  * No lock is held between slices, and nothing is kept between requests but the
  * cursor that the client has.
@@ -28,8 +28,7 @@
 #include "ngx_http_urlstore_cluster.h"
 
 
-#define NGX_HTTP_URLSTORE_SLICE     256       /* ids, .2 ms */
-#define NGX_HTTP_URLSTORE_SCAN      262144    /* claims of a slice, .1 ms */
+#define NGX_HTTP_URLSTORE_SCAN      262144    /* claims of a call, .1 ms */
 
 
 typedef struct {
@@ -156,13 +155,13 @@ ngx_http_urlstore_urls_args(ngx_http_urlstore_ctx_t *ctx,
 }
 
 
-/* one slice: see ngx_http_urlstore_stream() */
+/* one id: see ngx_http_urlstore_stream() */
 
 static ngx_int_t
 ngx_http_urlstore_urls_produce(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_out_t *out)
 {
-    uint64_t                   n, last;
+    uint64_t                   last;
     us_str_t                   url;
     us_store_t                *store;
     us_store_status_t          status;
@@ -177,40 +176,30 @@ ngx_http_urlstore_urls_produce(ngx_http_urlstore_ctx_t *ctx,
         out->pos = us_list_begin(out->pos, &urls->list);
     }
 
-    n = ngx_min(NGX_HTTP_URLSTORE_SLICE, urls->left);
-    last = urls->at + (urls->select.older ? NGX_HTTP_URLSTORE_SCAN : n);
-    last = ngx_min(last, urls->end);
+    if (ngx_http_urlstore_out_room(out, US_LIST_LINE + US_LIST_END) != NGX_OK) {
+        return NGX_ERROR;
+    }
 
     us_store_time(store, ngx_time());
 
-    for ( /* void */ ; n; n--, urls->at++) {
-        urls->at = us_select_next(store, &urls->select, urls->at, last);
+    last = ngx_min(urls->at + NGX_HTTP_URLSTORE_SCAN, urls->end);
+    urls->at = us_select_next(store, &urls->select, urls->at, last);
 
-        if (urls->at >= last || urls->list.shown == urls->limit
-            || ngx_http_urlstore_out_enough(out))
-        {
-            break;
-        }
-
-        if (ngx_http_urlstore_out_room(out, US_LIST_LINE) != NGX_OK) {
-            return NGX_ERROR;
-        }
-
+    if (urls->at < last) {
         urls->left--;
 
         status = us_select(store, &urls->select, urls->at, buf, &url);
 
-        if (status == US_UNKNOWN) {
-            continue;
+        if (status != US_UNKNOWN) {
+            urls->list.claimed = urls->list.times
+                                 ? us_store_claimed(store, urls->at) : 0;
+
+            out->pos = us_list_url(out->pos, &urls->list,
+                                   ngx_http_urlstore_id(ctx->zone, urls->at),
+                                   status == US_OK ? &url : NULL);
         }
 
-        if (urls->list.times) {
-            urls->list.claimed = us_store_claimed(store, urls->at);
-        }
-
-        out->pos = us_list_url(out->pos, &urls->list,
-                               ngx_http_urlstore_id(ctx->zone, urls->at),
-                               status == US_OK ? &url : NULL);
+        urls->at++;
     }
 
     /* a set that is dropped meanwhile contains nothing: the list is cut */
@@ -235,10 +224,6 @@ ngx_http_urlstore_urls_produce(ngx_http_urlstore_ctx_t *ctx,
 
     if (urls->at >= urls->end) {
         urls->at = urls->next;
-    }
-
-    if (ngx_http_urlstore_out_room(out, US_LIST_END) != NGX_OK) {
-        return NGX_ERROR;
     }
 
     out->pos = us_list_next(out->pos, &urls->list,
@@ -481,50 +466,41 @@ ngx_http_urlstore_set_drop(ngx_http_urlstore_ctx_t *ctx)
 }
 
 
-/* one slice: see ngx_http_urlstore_stream() */
+/* one set: see ngx_http_urlstore_stream() */
 
 static ngx_int_t
 ngx_http_urlstore_set_list(ngx_http_urlstore_ctx_t *ctx,
     ngx_http_urlstore_out_t *out)
 {
     uint32_t                 *row;
-    ngx_int_t                 rc;
+    ngx_uint_t                more;
     us_store_set_info_t       set;
 
     row = ctx->data;
-    rc = NGX_OK;
 
     if (*row == 0 && ctx->format == US_FORMAT_JSON) {
         out->pos = ngx_cpymem(out->pos, "{\"sets\":[", 9);
     }
 
-    while (us_store_set_info(ctx->zone->store, row, &set)) {
+    more = us_store_set_info(ctx->zone->store, row, &set);
+    ctx->lsn = us_store_published(ctx->zone->store);
 
-        if (ngx_http_urlstore_out_room(out, US_LIST_SET) != NGX_OK) {
-            return NGX_ERROR;
-        }
+    if (ngx_http_urlstore_out_room(out, US_LIST_SET + US_LIST_END) != NGX_OK) {
+        return NGX_ERROR;
+    }
 
+    if (more) {
         if (ctx->format == US_FORMAT_JSON && ctx->processed++) {
             *out->pos++ = ',';
         }
 
         out->pos = us_list_set(out->pos, ctx->format, &set);
 
-        if (ngx_http_urlstore_out_enough(out)) {
-            rc = NGX_AGAIN;
-            break;
-        }
+    } else if (ctx->format == US_FORMAT_JSON) {
+        out->pos = ngx_sprintf(out->pos, "],\"most\":%ui}\n", ctx->zone->sets);
     }
 
-    ctx->lsn = us_store_published(ctx->zone->store);
-
-    if (rc == NGX_OK && ctx->format == US_FORMAT_JSON) {
-        rc = ngx_http_urlstore_out_printf(out, US_LIST_END,
-                                          "],\"most\":%ui}\n",
-                                          ctx->zone->sets);
-    }
-
-    return rc;
+    return more ? NGX_AGAIN : NGX_OK;
 }
 
 

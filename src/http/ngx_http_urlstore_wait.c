@@ -40,8 +40,9 @@
 #define NGX_HTTP_URLSTORE_READ_WAIT   1000    /* ms */
 #define NGX_HTTP_URLSTORE_WRITE_WAIT  (2 * US_LIFE_HUNG)
 
-/* one turn of the event loop produces for so long, us */
+/* one turn of the event loop produces for so long, us; calls between clocks */
 #define NGX_HTTP_URLSTORE_TURN   1000
+#define NGX_HTTP_URLSTORE_CALLS  8
 
 
 /* a request has one, from the first time that it waits */
@@ -448,16 +449,19 @@ ngx_http_urlstore_turn_when(ngx_http_urlstore_ctx_t *ctx,
 static ngx_int_t
 ngx_http_urlstore_stream_turn(ngx_http_urlstore_ctx_t *ctx)
 {
-    uint64_t   start;
-    ngx_int_t  rc;
+    uint64_t    start;
+    ngx_int_t   rc;
+    ngx_uint_t  n;
 
     start = ngx_http_urlstore_now();
+    n = 0;
 
     do {
         rc = ctx->produce(ctx, &ctx->out);
 
     } while (rc == NGX_AGAIN && !ngx_http_urlstore_out_enough(&ctx->out)
-             && ngx_http_urlstore_now() - start < NGX_HTTP_URLSTORE_TURN);
+             && (++n % NGX_HTTP_URLSTORE_CALLS
+                 || ngx_http_urlstore_now() - start < NGX_HTTP_URLSTORE_TURN));
 
     if (rc == NGX_HTTP_NOT_FOUND) {
         return ngx_http_urlstore_reply_when(ctx, ngx_http_urlstore_set_none);
