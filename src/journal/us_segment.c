@@ -136,6 +136,48 @@ us_block_valid(const uint8_t *p, const us_block_t *b, uint32_t seed)
 }
 
 
+void
+us_pieces_copy(uint8_t *to, const us_str_t pieces[2], size_t skip, size_t len)
+{
+    size_t  n;
+
+    n = 0;
+
+    if (skip < pieces[0].len) {
+        n = pieces[0].len - skip;
+        n = n < len ? n : len;
+        memcpy(to, pieces[0].data + skip, n);
+        skip = pieces[0].len;
+    }
+
+    if (n < len) {
+        memcpy(to + n, pieces[1].data + skip - pieces[0].len, len - n);
+    }
+}
+
+
+size_t
+us_pieces_group(const us_str_t pieces[2], size_t skip, size_t most,
+    const us_ops_t *ops)
+{
+    size_t   n;
+    ssize_t  need;
+    uint8_t  head[64];
+
+    n = pieces[0].len + pieces[1].len;
+    n = skip < n ? n - skip : 0;
+
+    if (n <= most) {
+        return n;
+    }
+
+    us_pieces_copy(head, pieces, skip, sizeof(head));
+    need = ops->size(head, sizeof(head));
+
+    return need > (ssize_t) most && (size_t) need < n ? (size_t) need : most;
+}
+
+
 ssize_t
 us_block_fill(const uint8_t *p, size_t len, const us_ops_t *ops,
     uint64_t *nids)

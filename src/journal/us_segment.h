@@ -118,6 +118,16 @@ size_t us_segment_head_write(uint8_t *p, us_segment_head_t *h);
 size_t us_block_write(uint8_t *p, us_block_t *b, uint32_t seed);
 
 /*
+ * A stream in two pieces, as a ring has it: copies len bytes that follow the
+ * first `skip`; and how many of them to read at once, which are all, or `most`,
+ * or one operation that is longer.
+ */
+void us_pieces_copy(uint8_t *to, const us_str_t pieces[2], size_t skip,
+    size_t len);
+size_t us_pieces_group(const us_str_t pieces[2], size_t skip, size_t most,
+    const us_ops_t *ops);
+
+/*
  * Bytes of whole operations at p that make up the next payload, and the ids
  * that they give; 0 if the first one is not whole, -1 if it cannot be one.
  */

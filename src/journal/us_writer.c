@@ -385,26 +385,10 @@ static int
 us_writer_gather(us_writer_t *w, uint64_t lsn, const us_str_t pieces[2],
     size_t *len)
 {
-    size_t    n, first, size;
-    ssize_t   need;
-    uint8_t  *buf, head[64];
+    size_t    n, size;
+    uint8_t  *buf;
 
-    n = pieces[0].len + pieces[1].len;
-
-    if (n > US_WRITER_MAX) {
-        first = (pieces[0].len < sizeof(head)) ? pieces[0].len : sizeof(head);
-
-        memcpy(head, pieces[0].data, first);
-
-        if (first < sizeof(head)) {
-            memcpy(head + first, pieces[1].data, sizeof(head) - first);
-        }
-
-        need = w->ops->size(head, sizeof(head));
-
-        n = (need > US_WRITER_MAX && (size_t) need < n) ? (size_t) need
-                                                        : US_WRITER_MAX;
-    }
+    n = us_pieces_group(pieces, 0, US_WRITER_MAX, w->ops);
 
     if (w->roll > lsn && w->roll - lsn < n) {
         n = w->roll - lsn;
@@ -431,15 +415,7 @@ us_writer_gather(us_writer_t *w, uint64_t lsn, const us_str_t pieces[2],
         w->buf_size = size;
     }
 
-    buf = w->buf + w->buf_size - n;
-    first = (pieces[0].len < n) ? pieces[0].len : n;
-
-    memcpy(buf, pieces[0].data, first);
-
-    if (first < n) {
-        memcpy(buf + first, pieces[1].data, n - first);
-    }
-
+    us_pieces_copy(w->buf + w->buf_size - n, pieces, 0, n);
     *len = n;
 
     return 0;

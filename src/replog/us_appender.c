@@ -6,7 +6,7 @@
 #include "../us_atomic.h"
 #include "../journal/us_crc32c.h"
 
-#include <stdio.h>
+#include <inttypes.h>
 #include <stdlib.h>
 
 
@@ -121,33 +121,28 @@ us_appender_gone(us_appender_t *p, const us_replog_row_t *sure)
     rc = p->log->ops->head(p->log, &head);
 
     if (rc != US_REPLOG_OK && rc != US_REPLOG_NONE) {
-        (void) snprintf(p->error, sizeof(p->error), "%s", p->log->error);
-        return US_APPENDER_AGAIN;
+        return us_replog_fail(p->error, US_APPENDER_AGAIN, "%s",
+                              p->log->error);
     }
 
     if (p->log->session != session) {
-        (void) snprintf(p->error, sizeof(p->error), "a new connection was made "
-                        "while the log was read");
-        return US_APPENDER_AGAIN;
+        return us_replog_fail(p->error, US_APPENDER_AGAIN, "a new connection "
+                              "was made while the log was read");
     }
 
     if (rc == US_REPLOG_OK && head.term > sure->term
         && head.base >= sure->next
         && p->follows(p->data, &head, sure) != 0)
     {
-        (void) snprintf(p->error, sizeof(p->error), "another node has begun "
-                        "term %llu, and a base that begins at LSN %llu",
-                        (unsigned long long) head.term,
-                        (unsigned long long) head.base);
-        return US_APPENDER_DEPOSED;
+        return us_replog_fail(p->error, US_APPENDER_DEPOSED, "another node has "
+                              "begun term %" PRIu64 ", and a base that begins "
+                              "at LSN %" PRIu64, head.term, head.base);
     }
 
-    (void) snprintf(p->error, sizeof(p->error), "the log has lost the row of "
-                    "LSN %lld to %llu, which was confirmed, or this server of "
-                    "it was replaced", (long long) sure->lsn,
-                    (unsigned long long) sure->next);
-
-    return US_APPENDER_LOST;
+    return us_replog_fail(p->error, US_APPENDER_LOST, "the log has lost the "
+                          "row of LSN %" PRId64 " to %" PRIu64 ", which was "
+                          "confirmed, or this server of it was replaced",
+                          (int64_t) sure->lsn, sure->next);
 }
 
 
@@ -167,8 +162,8 @@ us_appender_no_next(us_appender_t *p, us_replog_ends_t *ends)
     }
 
     if (rc != US_REPLOG_OK && rc != US_REPLOG_NONE) {
-        (void) snprintf(p->error, sizeof(p->error), "%s", p->log->error);
-        return US_APPENDER_AGAIN;
+        return us_replog_fail(p->error, US_APPENDER_AGAIN, "%s",
+                              p->log->error);
     }
 
     if (ends->last.lsn == ends->sure.lsn) {
@@ -183,57 +178,19 @@ us_appender_no_next(us_appender_t *p, us_replog_ends_t *ends)
 }
 
 
-/* bytes of the pieces past skip */
-
-static size_t
-us_appender_left(const us_appender_t *p, uint64_t skip)
-{
-    uint64_t  n;
-
-    n = p->pieces[0].len + p->pieces[1].len;
-
-    return skip < n ? (size_t) (n - skip) : 0;
-}
-
-
 /* len bytes of the pieces, from skip on, which are there: into buf */
 
 static int
 us_appender_copy(us_appender_t *p, uint64_t skip, size_t len)
 {
-    size_t    n;
-    uint8_t  *buf;
+    free(p->buf);
+    p->buf = malloc(len);
 
-    if (len > p->buf_size) {
-
-        buf = malloc(len);
-
-        if (buf == NULL) {
-            (void) snprintf(p->error, sizeof(p->error), "no memory for %zu "
-                            "bytes", len);
-            return -1;
-        }
-
-        free(p->buf);
-        p->buf = buf;
-        p->buf_size = len;
+    if (p->buf == NULL) {
+        return us_replog_fail(p->error, -1, "no memory for %zu bytes", len);
     }
 
-    n = 0;
-
-    if (skip < p->pieces[0].len) {
-        n = p->pieces[0].len - skip;
-        n = n < len ? n : len;
-        memcpy(p->buf, p->pieces[0].data + skip, n);
-        skip = 0;
-
-    } else {
-        skip -= p->pieces[0].len;
-    }
-
-    if (n < len) {
-        memcpy(p->buf + n, p->pieces[1].data + skip, len - n);
-    }
+    us_pieces_copy(p->buf, p->pieces, skip, len);
 
     return 0;
 }
@@ -261,7 +218,7 @@ us_appender_take(void *data, const us_replog_row_t *row, const uint8_t *bytes,
                     && row->crc == us_crc32c(ends->last.crc, bytes, len);
 
     if (row->term == ends->last.term && back->follows
-        && len <= us_appender_left(p, skip)
+        && skip + len <= p->pieces[0].len + p->pieces[1].len
         && us_appender_copy(p, skip, len) == 0
         && memcmp(p->buf, bytes, len) == 0)
     {
@@ -307,19 +264,17 @@ us_appender_learn(us_appender_t *p, us_replog_ends_t *ends)
                 p->known = 0;
 
             } else if (back.row.term > ends->last.term) {
-                (void) snprintf(p->error, sizeof(p->error), "another node has "
-                                "begun term %llu at LSN %llu",
-                                (unsigned long long) back.row.term,
-                                (unsigned long long) back.row.lsn);
-                return US_APPENDER_DEPOSED;
+                return us_replog_fail(p->error, US_APPENDER_DEPOSED, "another "
+                                      "node has begun term %" PRIu64 " at LSN "
+                                      "%" PRIu64, back.row.term,
+                                      back.row.lsn);
             }
 
             if (!back.ours) {
-                (void) snprintf(p->error, sizeof(p->error), "the log has "
-                                "another row of term %llu at LSN %llu",
-                                (unsigned long long) back.row.term,
-                                (unsigned long long) back.row.lsn);
-                return US_APPENDER_LOST;
+                return us_replog_fail(p->error, US_APPENDER_LOST, "the log has "
+                                      "another row of term %" PRIu64 " at LSN "
+                                      "%" PRIu64, back.row.term,
+                                      back.row.lsn);
             }
 
             ends->last = back.row;
@@ -341,8 +296,8 @@ us_appender_learn(us_appender_t *p, us_replog_ends_t *ends)
             break;
 
         default:
-            (void) snprintf(p->error, sizeof(p->error), "%s", p->log->error);
-            return US_APPENDER_AGAIN;
+            return us_replog_fail(p->error, US_APPENDER_AGAIN, "%s",
+                                  p->log->error);
         }
     }
 }
@@ -358,7 +313,8 @@ us_appender_done(us_appender_t *p, us_replog_rc_t rc, us_replog_ends_t *ends,
     us_appender_rc_t  learnt;
 
     if (rc != US_REPLOG_OK) {
-        (void) snprintf(p->error, sizeof(p->error), "%s", p->log->error);
+        learnt = us_replog_fail(p->error, US_APPENDER_AGAIN, "%s",
+                                p->log->error);
 
         /* nothing was sent: what is known stays known */
 
@@ -366,10 +322,10 @@ us_appender_done(us_appender_t *p, us_replog_rc_t rc, us_replog_ends_t *ends,
 
         if (rc == US_REPLOG_REFUSED) {
             learnt = us_appender_learn(p, ends);
-            return learnt == US_APPENDER_OK ? US_APPENDER_AGAIN : learnt;
+            learnt = learnt == US_APPENDER_OK ? US_APPENDER_AGAIN : learnt;
         }
 
-        return US_APPENDER_AGAIN;
+        return learnt;
     }
 
     if (row) {
@@ -393,9 +349,8 @@ us_appender_done(us_appender_t *p, us_replog_rc_t rc, us_replog_ends_t *ends,
 
     if (p->since && now - p->since <= lease + lease / US_REPLOG_DRIFT) {
         us_replog_set_ends(p->place, ends);
-        (void) snprintf(p->error, sizeof(p->error), "it was away for longer "
-                        "than a lease: another one passes");
-        return US_APPENDER_WAITS;
+        return us_replog_fail(p->error, US_APPENDER_WAITS, "it was away for "
+                              "longer than a lease: another one passes");
     }
 
     ends->sure = ends->last;
@@ -411,7 +366,7 @@ us_appender_done(us_appender_t *p, us_replog_rc_t rc, us_replog_ends_t *ends,
 static us_appender_rc_t
 us_appender_next(us_appender_t *p)
 {
-    size_t            len, left;
+    size_t            len;
     ssize_t           n;
     uint64_t          sent, skip, ids;
     us_replog_rc_t    rc;
@@ -432,30 +387,24 @@ us_appender_next(us_appender_t *p)
     /* the bytes of the next row into buf */
 
     skip = ends.last.next - ends.sure.next;
-    left = us_appender_left(p, skip);
+    len = us_pieces_group(p->pieces, skip, US_REPLOG_BLOCK, p->ops);
 
-    if (p->cut > ends.last.next && p->cut - ends.last.next < left) {
-        left = p->cut - ends.last.next;
+    if (p->cut > ends.last.next && p->cut - ends.last.next < len) {
+        len = p->cut - ends.last.next;
     }
 
     n = 0;
 
-    for (len = left < US_REPLOG_BLOCK ? left : US_REPLOG_BLOCK;
-         len && n == 0;
-         len = len * 2 < left ? len * 2 : left)
-    {
+    if (len) {
         if (us_appender_copy(p, skip, len) == -1) {
             return US_APPENDER_AGAIN;
         }
 
         n = us_block_fill(p->buf, len, p->ops, &ids);
 
-        /* 0: one operation that is longer than a row usually is */
-
-        if (n == -1 || (n == 0 && len == left)) {
-            (void) snprintf(p->error, sizeof(p->error), "half an operation is "
-                            "published");
-            return US_APPENDER_AGAIN;
+        if (n <= 0) {
+            return us_replog_fail(p->error, US_APPENDER_AGAIN, "half an "
+                                  "operation is published");
         }
     }
 
@@ -498,7 +447,6 @@ us_appender_step(us_appender_t *p, const us_str_t pieces[2])
 
     free(p->buf);
     p->buf = NULL;
-    p->buf_size = 0;
 
     return rc;
 }

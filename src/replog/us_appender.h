@@ -103,7 +103,6 @@ typedef struct {
     /* of the step under way; freed at its end, as it has texts of URLs */
     us_str_t            pieces[2];
     uint8_t            *buf;
-    size_t              buf_size;
 
     char                error[US_REPLOG_ERROR];
 } us_appender_t;

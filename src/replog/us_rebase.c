@@ -8,11 +8,26 @@
 #include "../journal/us_crc32c.h"
 #include "../journal/us_disk.h"
 
+#include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 
 #define US_PART_MAGIC  "USBP"
+
+
+int
+us_replog_fail(char error[US_REPLOG_ERROR], int rc, const char *fmt, ...)
+{
+    va_list  args;
+
+    va_start(args, fmt);
+    (void) vsnprintf(error, US_REPLOG_ERROR, fmt, args);
+    va_end(args);
+
+    return rc;
+}
 
 
 void
@@ -30,23 +45,22 @@ us_part_seal(uint8_t *p, size_t len, const us_part_t *part)
 
 int
 us_part_open(us_part_t *part, uint32_t number, const uint8_t *p, size_t len,
-    char *err, size_t size)
+    char err[US_REPLOG_ERROR])
 {
     uint32_t  crc;
 
     if (len < US_PART_HEAD || memcmp(p, US_PART_MAGIC, 4) != 0) {
-        (void) snprintf(err, size, "part %u of the base is damaged: its %zu "
-                        "bytes do not begin as a part does", number, len);
-        return -1;
+        return us_replog_fail(err, -1, "part %u of the base is damaged: its "
+                              "%zu bytes do not begin as a part does", number,
+                              len);
     }
 
     crc = us_crc32c(0, p + 8, len - 8);
 
     if (crc != us_get32(p + 4)) {
-        (void) snprintf(err, size, "part %u of the base is damaged: its "
-                        "CRC-32C is %08x, not %08x", number, crc,
-                        us_get32(p + 4));
-        return -1;
+        return us_replog_fail(err, -1, "part %u of the base is damaged: its "
+                              "CRC-32C is %08x, not %08x", number, crc,
+                              us_get32(p + 4));
     }
 
     part->number = us_get32(p + 8);
@@ -58,11 +72,9 @@ us_part_open(us_part_t *part, uint32_t number, const uint8_t *p, size_t len,
     if (part->number != number
         || (part->last && part->until < part->lsn))
     {
-        (void) snprintf(err, size, "part %u of the base is another one: part "
-                        "%u, LSN %llu to %llu", number, part->number,
-                        (unsigned long long) part->lsn,
-                        (unsigned long long) part->until);
-        return -1;
+        return us_replog_fail(err, -1, "part %u of the base is another one: "
+                              "part %u, LSN %" PRIu64 " to %" PRIu64, number,
+                              part->number, part->lsn, part->until);
     }
 
     return 0;
@@ -89,7 +101,7 @@ us_replog_take_part(void *data, const us_replog_row_t *row, const uint8_t *p,
 
     char  err[US_REPLOG_ERROR];
 
-    if (us_part_open(part, 0, p, len, err, sizeof(err)) == -1) {
+    if (us_part_open(part, 0, p, len, err) == -1) {
         memset(part, 0, sizeof(us_part_t));
     }
 
@@ -112,9 +124,8 @@ us_rebase_room(us_rebase_t *rb, size_t len)
     room = rb->len + len;
 
     if (room > US_REPLOG_MAX) {
-        (void) snprintf(rb->error, sizeof(rb->error), "an operation of %zu "
-                        "bytes does not fit a part", len);
-        return -1;
+        return us_replog_fail(rb->error, -1, "an operation of %zu bytes does "
+                              "not fit a part", len);
     }
 
     if (room <= rb->room) {
@@ -125,9 +136,7 @@ us_rebase_room(us_rebase_t *rb, size_t len)
     buf = realloc(rb->buf, room);
 
     if (buf == NULL) {
-        (void) snprintf(rb->error, sizeof(rb->error), "no memory for %zu "
-                        "bytes", room);
-        return -1;
+        return us_replog_fail(rb->error, -1, "no memory for %zu bytes", room);
     }
 
     rb->buf = buf;
@@ -137,77 +146,69 @@ us_rebase_room(us_rebase_t *rb, size_t len)
 }
 
 
-static int
-us_rebase_fail(us_rebase_t *rb, const char *what)
-{
-    (void) snprintf(rb->error, sizeof(rb->error), "%s", what);
-
-    return -1;
-}
-
-
-/* after a failure that may pass: waits; -1: no more */
+/* tries a call until it has an outcome: OK or NONE; -1: none, or REFUSED */
 
 static int
-us_rebase_again(us_rebase_t *rb, unsigned *fails)
+us_rebase_try(us_rebase_t *rb, us_replog_rc_t (*call)(us_rebase_t *rb))
 {
-    unsigned  wait;
+    unsigned        fails, wait;
+    us_replog_rc_t  rc;
 
-    (void) us_rebase_fail(rb, rb->log->error);
+    wait = 0;
 
-    if (++*fails == US_REBASE_TRIES) {
-        return -1;
+    for (fails = 0; rb->pause(rb->data, wait) == 0; fails++) {
+        rc = call(rb);
+
+        if (rc == US_REPLOG_OK || rc == US_REPLOG_NONE) {
+            return rc;
+        }
+
+        if (rc == US_REPLOG_REFUSED) {
+            return us_replog_fail(rb->error, -1, "this node is not the primary "
+                                  "any more, or another base was made");
+        }
+
+        (void) us_replog_fail(rb->error, -1, "%s", rb->log->error);
+
+        if (rc == US_REPLOG_BAD || fails + 1 == US_REBASE_TRIES) {
+            return -1;
+        }
+
+        wait = US_REBASE_FIRST << (fails < 5 ? fails : 5);
+        wait = wait < US_REBASE_LAST ? wait : US_REBASE_LAST;
     }
 
-    wait = US_REBASE_FIRST << (*fails < 6 ? *fails - 1 : 5);
-
-    return rb->pause(rb->data, wait < US_REBASE_LAST ? wait : US_REBASE_LAST);
+    return us_replog_fail(rb->error, -1, "the process is ending, or this node "
+                          "is not the primary any more");
 }
 
 
 /* a part that is sent twice replaces itself */
 
-static int
-us_rebase_send(us_rebase_t *rb, const us_part_t *part)
+static us_replog_rc_t
+us_rebase_part(us_rebase_t *rb)
 {
-    unsigned        fails;
-    us_part_t       sealed;
-    us_replog_rc_t  rc;
+    return rb->log->ops->rebase_part(rb->log, rb->term, rb->parts, rb->buf,
+                                     rb->len);
+}
 
-    sealed = *part;
-    sealed.number = rb->parts;
-    sealed.base = rb->base;
-    us_part_seal(rb->buf, rb->len, &sealed);
 
-    for (fails = 0; rb->pause(rb->data, 0) == 0; /* void */) {
-        rc = rb->log->ops->rebase_part(rb->log, rb->term, rb->parts, rb->buf,
-                                       rb->len);
+static int
+us_rebase_send(us_rebase_t *rb, us_part_t part)
+{
+    part.number = rb->parts;
+    part.base = rb->base;
+    us_part_seal(rb->buf, rb->len, &part);
 
-        switch (rc) {
-
-        case US_REPLOG_OK:
-            rb->len = 0;
-
-            /* what earlier tries have left is removed as soon as possible */
-
-            return rb->parts++ == 0 ? us_rebase_trim(rb) : 0;
-
-        case US_REPLOG_REFUSED:
-            return us_rebase_fail(rb, "this node is not the primary any more, "
-                                      "or another base is being made");
-
-        case US_REPLOG_BAD:
-            return us_rebase_fail(rb, rb->log->error);
-
-        default:
-            if (us_rebase_again(rb, &fails) == -1) {
-                return -1;
-            }
-        }
+    if (us_rebase_try(rb, us_rebase_part) != US_REPLOG_OK) {
+        return -1;
     }
 
-    return us_rebase_fail(rb, "the process is ending, or this node is not the "
-                              "primary any more");
+    rb->len = 0;
+
+    /* what earlier tries have left is removed as soon as possible */
+
+    return rb->parts++ == 0 ? us_rebase_trim(rb) : 0;
 }
 
 
@@ -215,19 +216,14 @@ int
 us_rebase_put(us_rebase_t *rb, const uint8_t *p, size_t len)
 {
     size_t     size;
-    us_part_t  part;
+    us_part_t  part = { 0 };
 
     size = rb->size ? rb->size : US_REBASE_PART;
 
-    if (rb->len > US_PART_HEAD && rb->len + len > size) {
-        memset(&part, 0, sizeof(us_part_t));
-
-        if (us_rebase_send(rb, &part) == -1) {
-            return -1;
-        }
-    }
-
-    if (us_rebase_room(rb, len) == -1) {
+    if ((rb->len > US_PART_HEAD && rb->len + len > size
+         && us_rebase_send(rb, part) == -1)
+        || us_rebase_room(rb, len) == -1)
+    {
         return -1;
     }
 
@@ -242,95 +238,62 @@ us_rebase_put(us_rebase_t *rb, const uint8_t *p, size_t len)
 int
 us_rebase_end(us_rebase_t *rb, uint64_t lsn, uint64_t until)
 {
-    us_part_t  part;
+    us_part_t  part = { .last = 1, .lsn = lsn, .until = until };
 
-    memset(&part, 0, sizeof(us_part_t));
-    part.last = 1;
-    part.lsn = lsn;
-    part.until = until;
     rb->lsn = lsn;
 
-    return us_rebase_room(rb, 0) == -1 ? -1 : us_rebase_send(rb, &part);
+    return us_rebase_room(rb, 0) == -1 ? -1 : us_rebase_send(rb, part);
+}
+
+
+static us_replog_rc_t
+us_rebase_switch(us_rebase_t *rb)
+{
+    uint64_t        first;
+    us_part_t       part = { 0 };
+    us_replog_rc_t  rc;
+
+    first = rb->lsn > rb->keep ? rb->lsn - rb->keep : 0;
+    rc = rb->log->ops->rebase(rb->log, rb->term, first, rb->lsn, rb->parts);
+
+    if (rc != US_REPLOG_REFUSED) {
+        return rc;
+    }
+
+    /* an earlier try, whose outcome was unknown, may have done it */
+
+    rc = rb->log->ops->base(rb->log, 0, us_replog_take_part, &part);
+
+    return rc == US_REPLOG_NONE
+           || (rc == US_REPLOG_OK && part.base != rb->base)
+           ? US_REPLOG_REFUSED : rc;
 }
 
 
 int
 us_rebase_force(us_rebase_t *rb)
 {
-    uint64_t        first;
-    unsigned        fails;
-    us_part_t       part;
-    us_replog_rc_t  rc;
+    return us_rebase_try(rb, us_rebase_switch) == US_REPLOG_OK ? 0 : -1;
+}
 
-    first = rb->lsn > rb->keep ? rb->lsn - rb->keep : 0;
 
-    for (fails = 0; rb->pause(rb->data, 0) == 0; /* void */) {
-        rc = rb->log->ops->rebase(rb->log, rb->term, first, rb->lsn,
-                                  rb->parts);
-
-        if (rc == US_REPLOG_OK) {
-            return 0;
-        }
-
-        if (rc == US_REPLOG_BAD) {
-            return us_rebase_fail(rb, rb->log->error);
-        }
-
-        /* an earlier try, whose outcome was unknown, may have done it */
-
-        if (rc == US_REPLOG_REFUSED) {
-
-            /* is the base in force this one, another one, or not known? */
-
-            memset(&part, 0, sizeof(us_part_t));
-
-            rc = rb->log->ops->base(rb->log, 0, us_replog_take_part, &part);
-
-            if (rc == US_REPLOG_OK && part.base == rb->base) {
-                return 0;
-            }
-
-            if (rc == US_REPLOG_OK || rc == US_REPLOG_NONE
-                || rc == US_REPLOG_REFUSED)
-            {
-                return us_rebase_fail(rb, "this node is not the primary any "
-                                          "more, or another base was made");
-            }
-        }
-
-        if (us_rebase_again(rb, &fails) == -1) {
-            return -1;
-        }
-    }
-
-    return us_rebase_fail(rb, "the process is ending, or this node is not the "
-                              "primary any more");
+static us_replog_rc_t
+us_rebase_rows(us_rebase_t *rb)
+{
+    return rb->log->ops->trim(rb->log);
 }
 
 
 int
 us_rebase_trim(us_rebase_t *rb)
 {
-    unsigned        fails;
-    us_replog_rc_t  rc;
+    int  rc;
 
-    for (fails = 0; rb->pause(rb->data, 0) == 0; /* void */) {
-        rc = rb->log->ops->trim(rb->log);
+    do {
+        rc = us_rebase_try(rb, us_rebase_rows);
+    } while (rc == US_REPLOG_OK);
 
-        if (rc == US_REPLOG_NONE) {
-            return 0;
-        }
-
-        if (rc == US_REPLOG_OK) {
-            fails = 0;
-
-        } else if (us_rebase_again(rb, &fails) == -1) {
-            return -1;
-        }
-    }
-
-    return us_rebase_fail(rb, "the process is ending, or this node is not the "
-                              "primary any more");
+    return rc == US_REPLOG_NONE ? 0 : -1;
 }
 
 

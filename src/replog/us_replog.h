@@ -245,6 +245,11 @@ struct us_replog_ops_s {
 };
 
 
+/* an error as text; returns rc */
+int us_replog_fail(char error[US_REPLOG_ERROR], int rc, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+
 #define US_PART_HEAD  40
 
 
@@ -265,7 +270,7 @@ void us_part_seal(uint8_t *p, size_t len, const us_part_t *part);
  * names the part, and says what is wrong with it.
  */
 int us_part_open(us_part_t *part, uint32_t number, const uint8_t *p,
-    size_t len, char *err, size_t size);
+    size_t len, char err[US_REPLOG_ERROR]);
 
 /*
  * us_replog_take_pt: the row alone, to a us_replog_row_t; the first part of a

@@ -6,26 +6,34 @@
 #include "us_appender.h"
 #include "../journal/us_crc32c.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 
 static us_standby_rc_t
 us_standby_fail(us_standby_t *sb, us_replog_rc_t rc)
 {
-    (void) snprintf(sb->error, sizeof(sb->error), "%s", sb->log->error);
-
-    return rc == US_REPLOG_REFUSED ? US_STANDBY_MORE : US_STANDBY_AGAIN;
+    return us_replog_fail(sb->error, rc == US_REPLOG_REFUSED
+                          ? US_STANDBY_MORE : US_STANDBY_AGAIN, "%s",
+                          sb->log->error);
 }
 
 
+/* OK: *row, of this session; NONE: there it is not; else not known */
+
 static us_standby_rc_t
-us_standby_base(us_standby_t *sb, us_replog_row_t *row)
+us_standby_row(us_standby_t *sb, uint64_t lsn, us_replog_row_t *row)
 {
     us_replog_rc_t  rc;
 
-    rc = sb->log->ops->row(sb->log, US_REPLOG_BASE, us_replog_take_row, row);
+    rc = sb->log->ops->row(sb->log, lsn, us_replog_take_row, row);
 
-    return rc == US_REPLOG_OK ? US_STANDBY_OK : us_standby_fail(sb, rc);
+    if (rc != US_REPLOG_OK && rc != US_REPLOG_NONE) {
+        return us_standby_fail(sb, rc);
+    }
+
+    return sb->log->session != sb->session ? US_STANDBY_MORE
+           : rc == US_REPLOG_OK ? US_STANDBY_OK : US_STANDBY_NONE;
 }
 
 
@@ -34,11 +42,10 @@ us_standby_lost(us_standby_t *sb, const char *what)
 {
     sb->lost = 1;
 
-    (void) snprintf(sb->error, sizeof(sb->error), "the log does not continue "
-                    "at LSN %llu: %s; it has lost rows, or this server of it "
-                    "was replaced", (unsigned long long) sb->at.next, what);
-
-    return US_STANDBY_LOST;
+    return us_replog_fail(sb->error, US_STANDBY_LOST, "the log does not "
+                          "continue at LSN %" PRIu64 ": %s; it has lost rows, "
+                          "or this server of it was replaced", sb->at.next,
+                          what);
 }
 
 
@@ -54,14 +61,10 @@ us_standby_removed(us_standby_t *sb, const char *what)
     us_standby_rc_t  rc;
     us_replog_row_t  row;
 
-    rc = us_standby_base(sb, &row);
+    rc = us_standby_row(sb, US_REPLOG_BASE, &row);
 
     if (rc != US_STANDBY_OK) {
         return rc;
-    }
-
-    if (sb->log->session != sb->session) {
-        return US_STANDBY_MORE;
     }
 
     if (row.next == sb->at.next && row.term == sb->at.term
@@ -80,12 +83,10 @@ us_standby_removed(us_standby_t *sb, const char *what)
         || ((follows == 1 || (follows == -1 && !sb->lost))
             && row.next > sb->at.next && row.term >= sb->at.term))
     {
-        (void) snprintf(sb->error, sizeof(sb->error), "the log has a new base, "
-                        "and its rows begin at LSN %llu, past LSN %llu up to "
-                        "which it was read",
-                        (unsigned long long) row.next,
-                        (unsigned long long) sb->at.next);
-        return US_STANDBY_STOP;
+        return us_replog_fail(sb->error, US_STANDBY_STOP, "the log has a new "
+                              "base, and its rows begin at LSN %" PRIu64
+                              ", past LSN %" PRIu64 " up to which it was read",
+                              row.next, sb->at.next);
     }
 
     return us_standby_lost(sb, what);
@@ -99,10 +100,8 @@ us_standby_replaced(us_standby_t *sb)
 {
     sb->parts = 0;
 
-    (void) snprintf(sb->error, sizeof(sb->error), "the base was replaced while "
-                    "it was read");
-
-    return US_STANDBY_STOP;
+    return us_replog_fail(sb->error, US_STANDBY_STOP, "the base was replaced "
+                          "while it was read");
 }
 
 
@@ -111,19 +110,16 @@ us_standby_replaced(us_standby_t *sb)
 static us_standby_rc_t
 us_standby_in_force(us_standby_t *sb)
 {
-    uint64_t         session;
     us_part_t        part;
     us_replog_rc_t   rc;
     us_standby_rc_t  got;
     us_replog_row_t  row;
 
-    got = us_standby_base(sb, &row);
+    got = us_standby_row(sb, US_REPLOG_BASE, &row);
 
     if (got != US_STANDBY_OK) {
         return got;
     }
-
-    session = sb->log->session;
 
     if (memcmp(&row, &sb->base, sizeof(us_replog_row_t)) != 0) {
         return us_standby_replaced(sb);
@@ -137,7 +133,7 @@ us_standby_in_force(us_standby_t *sb)
             return us_standby_fail(sb, rc);
         }
 
-        if (sb->log->session != session) {
+        if (sb->log->session != sb->session) {
             return US_STANDBY_MORE;
         }
 
@@ -224,22 +220,18 @@ us_standby_look(us_standby_t *sb)
 
     /* once in a session: whether it has the row that was applied last */
 
-    rc = sb->log->ops->row(sb->log, sb->at.lsn, us_replog_take_row, &row);
+    got = us_standby_row(sb, sb->at.lsn, &row);
 
-    if (rc != US_REPLOG_OK && rc != US_REPLOG_NONE) {
-        return us_standby_fail(sb, rc);
+    if (got != US_STANDBY_OK && got != US_STANDBY_NONE) {
+        return got;
     }
 
-    if (sb->log->session != sb->session) {
-        return US_STANDBY_MORE;
-    }
-
-    if (rc == US_REPLOG_NONE
+    if (got == US_STANDBY_NONE
         || memcmp(&row, &sb->at, sizeof(us_replog_row_t)) != 0)
     {
         what = "the last row that was read is not there";
 
-        return rc == US_REPLOG_NONE || sb->at.lsn == US_REPLOG_BASE
+        return got == US_STANDBY_NONE || sb->at.lsn == US_REPLOG_BASE
                ? us_standby_removed(sb, what) : us_standby_lost(sb, what);
     }
 
@@ -250,10 +242,6 @@ us_standby_look(us_standby_t *sb)
 
         if (got != US_STANDBY_OK) {
             return got;
-        }
-
-        if (sb->log->session != sb->session) {
-            return US_STANDBY_MORE;
         }
     }
 
@@ -272,9 +260,7 @@ us_standby_part(void *data, const us_replog_row_t *row, const uint8_t *p,
 
     us_part_t  part;
 
-    if (us_part_open(&part, sb->parts, p, len, sb->error, sizeof(sb->error))
-        == -1)
-    {
+    if (us_part_open(&part, sb->parts, p, len, sb->error) == -1) {
         sb->rc = US_STANDBY_LOST;
         return -1;
     }
@@ -310,7 +296,7 @@ us_standby_begin(us_standby_t *sb)
     us_standby_rc_t  got;
 
     if (sb->parts == 0) {
-        got = us_standby_base(sb, &sb->base);
+        got = us_standby_row(sb, US_REPLOG_BASE, &sb->base);
 
         if (got != US_STANDBY_OK) {
             return got;
@@ -335,9 +321,8 @@ us_standby_begin(us_standby_t *sb)
             break;
 
         case US_REPLOG_NONE:
-            (void) snprintf(sb->error, sizeof(sb->error), "part %u of the base "
-                            "is not there", sb->parts);
-            return US_STANDBY_LOST;
+            return us_replog_fail(sb->error, US_STANDBY_LOST, "part %u of the "
+                                  "base is not there", sb->parts);
 
         case US_REPLOG_REFUSED:
             return us_standby_replaced(sb);

@@ -95,7 +95,7 @@ op_len(const uint8_t *p)
 static ssize_t
 op_size(const uint8_t *p, size_t len)
 {
-    return len < OP || len < op_len(p) ? 0 : (ssize_t) op_len(p);
+    return len < OP ? 0 : (ssize_t) op_len(p);
 }
 
 
@@ -1905,6 +1905,8 @@ base_elsewhere(void **state)
     calls = 0;
     node_move(&nodes[2], 0);
     fake.meanwhile = calls_other;
+    node_step(&nodes[2]);
+    assert_int_equal(reloads, 0);
     node_step(&nodes[2]);
     fake.meanwhile = calm;
     assert_int_equal(reloads, 1);
