@@ -22,6 +22,8 @@
 
 
 #define US_PG_HOSTS   16
+#define US_PG_HOST    256             /* bytes of a name, which has 253 at most,
+                                         or of a path, which has less */
 #define US_PG_ARGS    14
 #define US_PG_SLICE   50              /* ms of one poll(2) */
 #define US_PG_AGAIN  2                /* ms between two looks at the standbys */
@@ -68,13 +70,10 @@ typedef struct {
 } us_pg_sql_t;
 
 
-/* the servers of the connection string; NULL: libpq's default */
+/* the connection string; "host", "hostaddr" and "port" have one each */
 
 typedef struct {
     PQconninfoOption  *options;
-    char              *host[US_PG_HOSTS];
-    char              *hostaddr[US_PG_HOSTS];
-    char              *port[US_PG_HOSTS];
     unsigned           nhosts;
 } us_pg_conninfo_t;
 
@@ -402,45 +401,6 @@ us_pg_is_address(const char *s)
 }
 
 
-/* the parts between commas; an empty one is NULL.  -1: too many */
-
-static int
-us_pg_list(const char *text, char **list)
-{
-    int     n;
-    size_t  len;
-
-    if (text == NULL) {
-        return 0;
-    }
-
-    for (n = 0; n < US_PG_HOSTS; n++) {
-        len = strcspn(text, ",");
-
-        if (len) {
-            list[n] = strndup(text, len);
-
-            if (list[n] == NULL) {
-                break;
-            }
-        }
-
-        if (text[len] == '\0') {
-            return n + 1;
-        }
-
-        text += len + 1;
-    }
-
-    while (n--) {
-        free(list[n]);
-        list[n] = NULL;
-    }
-
-    return -1;
-}
-
-
 /* NULL: none, or empty */
 
 static const char *
@@ -459,11 +419,52 @@ us_pg_option(const us_pg_conninfo_t *info, const char *keyword)
 
 
 static int
+us_pg_count(const us_pg_conninfo_t *info, const char *keyword)
+{
+    int          n;
+    const char  *p;
+
+    p = us_pg_option(info, keyword);
+
+    for (n = 0; p; n++) {
+        p = strchr(p, ',');
+        p = p ? p + 1 : NULL;
+    }
+
+    return n;
+}
+
+
+/* what host n has of a list, or all hosts have; NULL: none, libpq's default */
+
+static const char *
+us_pg_host(const us_pg_conninfo_t *info, const char *keyword, unsigned n,
+    char buf[US_PG_HOST])
+{
+    const char  *p;
+
+    p = us_pg_option(info, keyword);
+
+    if (p == NULL) {
+        return NULL;
+    }
+
+    for (n = strchr(p, ',') ? n : 0; n; n--) {
+        p = strchr(p, ',') + 1;
+    }
+
+    (void) snprintf(buf, US_PG_HOST, "%.*s", (int) strcspn(p, ","), p);
+
+    return buf[0] ? buf : NULL;
+}
+
+
+static int
 us_pg_conninfo(us_pg_conninfo_t *info, const char *text, char *err,
     size_t size)
 {
     int          i, nhost, naddr, nport, n;
-    char        *why, *from, *to, *end;
+    char        *why, *from, *to, *end, buf[3][US_PG_HOST];
     long         number;
     const char  *host, *addr, *port;
 
@@ -495,17 +496,17 @@ us_pg_conninfo(us_pg_conninfo_t *info, const char *text, char *err,
         return -1;
     }
 
-    nhost = us_pg_list(us_pg_option(info, "host"), info->host);
-    naddr = us_pg_list(us_pg_option(info, "hostaddr"), info->hostaddr);
-    nport = us_pg_list(us_pg_option(info, "port"), info->port);
+    nhost = us_pg_count(info, "host");
+    naddr = us_pg_count(info, "hostaddr");
+    nport = us_pg_count(info, "port");
 
     n = nhost > naddr ? nhost : naddr;
     n = n ? n : 1;
     info->nhosts = n;
 
-    if (nhost < 0 || naddr < 0 || nport < 0) {
+    if (n > US_PG_HOSTS) {
         (void) snprintf(err, size, "the connection string has more than %d "
-                        "hosts, or there is no memory", US_PG_HOSTS);
+                        "hosts", US_PG_HOSTS);
         return -1;
     }
 
@@ -517,19 +518,10 @@ us_pg_conninfo(us_pg_conninfo_t *info, const char *text, char *err,
         return -1;
     }
 
-    for (i = 1; nport == 1 && info->port[0] && i < n; i++) {
-        info->port[i] = strdup(info->port[0]);
-
-        if (info->port[i] == NULL) {
-            (void) snprintf(err, size, "no memory for the connection string");
-            return -1;
-        }
-    }
-
     for (i = 0; i < n; i++) {
-        host = info->host[i];
-        addr = info->hostaddr[i];
-        port = info->port[i];
+        host = us_pg_host(info, "host", i, buf[0]);
+        addr = us_pg_host(info, "hostaddr", i, buf[1]);
+        port = us_pg_host(info, "port", i, buf[2]);
 
         if (addr && !us_pg_is_address(addr)) {
             (void) snprintf(err, size, "\"hostaddr\" of the connection string "
@@ -562,7 +554,6 @@ us_pg_conninfo(us_pg_conninfo_t *info, const char *text, char *err,
 static void
 us_pg_conninfo_free(us_pg_conninfo_t *info)
 {
-    unsigned           i;
     PQconninfoOption  *o;
 
     for (o = info->options; o && o->keyword; o++) {
@@ -572,12 +563,6 @@ us_pg_conninfo_free(us_pg_conninfo_t *info)
     }
 
     PQconninfoFree(info->options);
-
-    for (i = 0; i < US_PG_HOSTS; i++) {
-        free(info->host[i]);
-        free(info->hostaddr[i]);
-        free(info->port[i]);
-    }
 }
 
 
@@ -1117,7 +1102,6 @@ static us_replog_rc_t
 us_pg_setup(us_pg_t *pg)
 {
     int             rc, i;
-    us_pg_sql_t     setup[] = { { "", US_PG_SETTINGS }, { "", US_PG_RIGHTS } };
     us_replog_rc_t  checked;
 
     if (PQserverVersion(pg->conn) < 130000) {
@@ -1132,12 +1116,10 @@ us_pg_setup(us_pg_t *pg)
         return us_pg_failed(pg);
     }
 
-    rc = 1;
-
-    for (i = 0; rc && i < 2; i++) {
-        rc = PQsendQueryParams(pg->conn, setup[i].text, 0, NULL, NULL, NULL,
-                               NULL, 0);
-    }
+    rc = PQsendQueryParams(pg->conn, US_PG_SETTINGS, 0, NULL, NULL, NULL, NULL,
+                           0)
+         && PQsendQueryParams(pg->conn, US_PG_RIGHTS, 0, NULL, NULL, NULL, NULL,
+                              0);
 
     for (i = 0; rc && i < US_PG_STATEMENTS; i++) {
         rc = PQsendPrepare(pg->conn, us_pg_sql[i].name, us_pg_sql[i].text, 0,
@@ -1185,6 +1167,7 @@ static us_replog_rc_t
 us_pg_reach(us_pg_t *pg)
 {
     int                        ready;
+    char                       host[3][US_PG_HOST];
     short                      events;
     unsigned                   n, i;
     const PQconninfoOption    *o;
@@ -1202,9 +1185,9 @@ us_pg_reach(us_pg_t *pg)
     /* the last of a keyword counts; an empty value is a default */
 
     const char  *last[][2] = {
-        { "host", pg->info.host[pg->host] },
-        { "hostaddr", pg->info.hostaddr[pg->host] },
-        { "port", pg->info.port[pg->host] },
+        { "host", us_pg_host(&pg->info, "host", pg->host, host[0]) },
+        { "hostaddr", us_pg_host(&pg->info, "hostaddr", pg->host, host[1]) },
+        { "port", us_pg_host(&pg->info, "port", pg->host, host[2]) },
         { "gssencmode", "disable" },
         { "target_session_attrs", "read-write" },
         { "client_encoding", "UTF8" },
