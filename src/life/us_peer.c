@@ -8,14 +8,12 @@
 #include "../us_clock.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 
-#define US_PEER_STEP    50            /* ms between two looks at stopping() */
 #define US_PEER_HEAD    16384         /* bytes of the reply's head */
 #define US_PEER_BUFFER  (256 * 1024)
 
@@ -73,42 +71,23 @@ us_peer_fail(us_peer_t *p, const char *what, int err)
 }
 
 
-/* 1: it is ready; 0: not in time, or the thread is to stop */
+/* a call has taken US_PEER_STEP ms at most: whether it may go on */
 
 static int
-us_peer_wait(us_peer_t *p, short events, uint64_t until)
+us_peer_waits(const us_peer_t *p, uint64_t until)
 {
-    int            rc;
-    uint64_t       now;
-    struct pollfd  fd;
-
-    fd.fd = p->fd;
-    fd.events = events;
-
-    for ( ;; ) {
-        now = us_clock_running();
-
-        if (now >= until || p->stopping(p->data)) {
-            return 0;
-        }
-
-        now = until - now;
-        rc = poll(&fd, 1, now < US_PEER_STEP ? (int) now : US_PEER_STEP);
-
-        if (rc == 1) {
-            return 1;
-        }
-    }
+    return us_clock_running() < until && !p->stopping(p->data);
 }
 
 
 static int
 us_peer_connect(us_peer_t *p, const struct sockaddr *sa, socklen_t len)
 {
-    int        err, on;
-    socklen_t  size;
+    int             on;
+    uint64_t        until;
+    struct timeval  step = { 0, US_PEER_STEP * 1000 };
 
-    p->fd = socket(sa->sa_family, SOCK_STREAM|SOCK_NONBLOCK|SOCK_CLOEXEC, 0);
+    p->fd = socket(sa->sa_family, SOCK_STREAM|SOCK_CLOEXEC, 0);
 
     if (p->fd == -1) {
         return us_peer_fail(p, "socket() failed", errno);
@@ -117,23 +96,24 @@ us_peer_connect(us_peer_t *p, const struct sockaddr *sa, socklen_t len)
     on = 1;
     (void) setsockopt(p->fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
 
-    if (connect(p->fd, sa, len) == 0) {
-        return 0;
+    if (setsockopt(p->fd, SOL_SOCKET, SO_SNDTIMEO, &step, sizeof(step)) == -1
+        || setsockopt(p->fd, SOL_SOCKET, SO_RCVTIMEO, &step, sizeof(step))
+           == -1)
+    {
+        return us_peer_fail(p, "setsockopt() failed", errno);
     }
 
-    if (errno != EINPROGRESS) {
-        return us_peer_fail(p, "connect() failed", errno);
-    }
+    until = us_clock_running() + US_PEER_CONNECT;
 
-    if (us_peer_wait(p, POLLOUT, us_clock_running() + US_PEER_CONNECT) != 1) {
-        return us_peer_fail(p, "no connection in time", 0);
-    }
+    while (connect(p->fd, sa, len) == -1) {
 
-    err = 0;
-    size = sizeof(err);
+        if (errno != EINPROGRESS && errno != EALREADY && errno != EINTR) {
+            return us_peer_fail(p, "connect() failed", errno);
+        }
 
-    if (getsockopt(p->fd, SOL_SOCKET, SO_ERROR, &err, &size) == -1 || err) {
-        return us_peer_fail(p, "connect() failed", err ? err : errno);
+        if (!us_peer_waits(p, until)) {
+            return us_peer_fail(p, "no connection in time", 0);
+        }
     }
 
     return 0;
@@ -154,14 +134,11 @@ us_peer_send(us_peer_t *p, const char *text, size_t len)
         if (n > 0) {
             text += n;
             len -= (size_t) n;
-            continue;
-        }
 
-        if (n == -1 && errno != EAGAIN && errno != EINTR) {
+        } else if (n == -1 && errno != EAGAIN && errno != EINTR) {
             return us_peer_fail(p, "send() failed", errno);
-        }
 
-        if (us_peer_wait(p, POLLOUT, until) != 1) {
+        } else if (!us_peer_waits(p, until)) {
             return us_peer_fail(p, "the request was not taken in time", 0);
         }
     }
@@ -183,7 +160,7 @@ us_peer_head(us_peer_t *p)
     p->heard = us_clock_running();
 
     for ( ;; ) {
-        rc = us_peer_read(p, US_PEER_HEAD, US_PEER_STEP);
+        rc = us_peer_read(p, US_PEER_HEAD);
 
         if (rc == -1) {
             return -1;
@@ -195,9 +172,7 @@ us_peer_head(us_peer_t *p)
             break;
         }
 
-        if (us_clock_running() > until || p->len >= US_PEER_HEAD
-            || p->stopping(p->data))
-        {
+        if (p->len >= US_PEER_HEAD || !us_peer_waits(p, until)) {
             return us_peer_fail(p, "there is no head of a reply", 0);
         }
     }
@@ -260,7 +235,7 @@ us_peer_refusal(us_peer_t *p)
     until = us_clock_running() + 1000;
 
     while (us_clock_running() < until && p->len - p->pos < US_PEER_HEAD
-           && us_peer_read(p, US_PEER_HEAD, US_PEER_STEP) != -1)
+           && us_peer_read(p, US_PEER_HEAD) != -1)
     {
         /* void */
     }
@@ -338,7 +313,7 @@ us_peer_get(us_peer_t *p, const us_primary_t *primary, unsigned n,
 
 
 int
-us_peer_read(us_peer_t *p, size_t need, unsigned ms)
+us_peer_read(us_peer_t *p, size_t need)
 {
     ssize_t  n;
 
@@ -347,17 +322,6 @@ us_peer_read(us_peer_t *p, size_t need, unsigned ms)
     }
 
     n = recv(p->fd, p->buf + p->len, p->size - p->len, 0);
-
-    if (n == -1 && errno == EAGAIN) {
-
-        if (us_peer_wait(p, POLLIN, us_clock_running() + ms) == 0) {
-
-            return us_clock_running() - p->heard > US_PEER_SILENT
-                   ? us_peer_fail(p, "nothing came for 10 seconds", 0) : 0;
-        }
-
-        n = recv(p->fd, p->buf + p->len, p->size - p->len, 0);
-    }
 
     if (n > 0) {
         p->len += (size_t) n;
@@ -369,6 +333,10 @@ us_peer_read(us_peer_t *p, size_t need, unsigned ms)
         return us_peer_fail(p, "the connection was closed", 0);
     }
 
-    return errno == EAGAIN || errno == EINTR
-           ? 0 : us_peer_fail(p, "recv() failed", errno);
+    if (errno != EAGAIN && errno != EINTR) {
+        return us_peer_fail(p, "recv() failed", errno);
+    }
+
+    return us_clock_running() - p->heard > US_PEER_SILENT
+           ? us_peer_fail(p, "nothing came for 10 seconds", 0) : 0;
 }

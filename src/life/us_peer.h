@@ -3,9 +3,10 @@
  * One GET to another server, whose reply is a stream that may not end: for a
  * thread that may wait, and that stops soon when it is to.
  *
- * Plain sockets and poll(2).  Addresses are resolved by the caller, before.  No
- * step waits for longer than its time below.  The request is HTTP/1.0, so that
- * the body is not in chunks and ends with the connection.
+ * Plain sockets, with the kernel's timeouts: each call returns within
+ * US_PEER_STEP, and no step takes longer than its time below.  Addresses are
+ * resolved by the caller, before.  The request is HTTP/1.0, so that the body is
+ * not in chunks and ends with the connection.
  */
 
 
@@ -18,6 +19,7 @@
 #include <sys/socket.h>
 
 
+#define US_PEER_STEP     50           /* ms between two looks at stopping() */
 #define US_PEER_CONNECT  3000         /* ms for a connection */
 #define US_PEER_ANSWER   10000        /* ms for the head of the reply */
 #define US_PEER_SILENT   10000        /* ms between two pieces of its body */
@@ -63,11 +65,11 @@ int us_peer_get(us_peer_t *p, const us_primary_t *primary, unsigned n,
     const char *target);
 
 /*
- * Waits up to so many ms for bytes of the body, and appends them to those at
+ * Waits up to US_PEER_STEP for bytes of the body, and appends them to those at
  * buf + pos, of which there is room for `need`.  1: some came; 0: none did; -1
  * with p->error: the connection has ended, or is silent.
  */
-int us_peer_read(us_peer_t *p, size_t need, unsigned ms);
+int us_peer_read(us_peer_t *p, size_t need);
 
 /* overwrites what was taken from the buffer */
 void us_peer_wipe(us_peer_t *p);

@@ -51,7 +51,6 @@
 
 
 #define US_REPLICA_TURN   100         /* ms that a job goes on */
-#define US_REPLICA_STEP   50          /* ms of one wait */
 #define US_REPLICA_LAST   5000        /* ms between two tries */
 #define US_REPLICA_BAD    3           /* streams that do not go on */
 
@@ -688,7 +687,7 @@ us_replica_read(us_replica_t *r)
     }
 
     had = p->len - p->pos;
-    rc = us_peer_read(p, need, US_REPLICA_STEP);
+    rc = us_peer_read(p, need);
 
     if (rc == -1) {
         return us_follow_fail(&r->f, US_SAY_WARN, "%s", p->error);
@@ -715,7 +714,7 @@ us_replica_job(us_job_t *job)
 
     job->stays = 1;
     until = us_job_now(l) + US_REPLICA_TURN;
-    l->follow_next = us_job_now(l) + US_REPLICA_STEP;
+    l->follow_next = us_job_now(l) + US_PEER_STEP;
 
     r = (us_replica_t *) us_follow_open(job, &l->follow, sizeof(us_replica_t),
                                         &us_replica_source);

@@ -246,7 +246,7 @@ us_peer_get(us_peer_t *p, const us_primary_t *primary, unsigned n,
 
 
 int
-us_peer_read(us_peer_t *p, size_t need, unsigned ms)
+us_peer_read(us_peer_t *p, size_t need)
 {
     size_t     len;
     link_t  *st;
@@ -288,7 +288,7 @@ us_peer_read(us_peer_t *p, size_t need, unsigned ms)
     }
 
     if (len == 0) {
-        clock_ms += ms / 2;
+        clock_ms += US_PEER_STEP / 2;
         return 0;
     }
 

@@ -154,7 +154,7 @@ test_body(void **state)
     assert_int_equal(ask(&p, "HTTP/1.1 200 OK\r\nA: b\r\n\r\nbody", 3), 0);
     assert_int_equal(p.status, 200);
 
-    while (us_peer_read(&p, 10, 100) != -1) {
+    while (us_peer_read(&p, 10) != -1) {
         /* void */
     }
 
@@ -192,7 +192,7 @@ test_long(void **state)
     for (i = 19, need = 1000000; i + need <= len; i += need) {
 
         while (p.len - p.pos < need) {
-            assert_int_not_equal(us_peer_read(&p, need, 1000), -1);
+            assert_int_not_equal(us_peer_read(&p, need), -1);
         }
 
         assert_memory_equal(p.buf + p.pos, text + i, need);

@@ -190,7 +190,7 @@ us_peer_get(us_peer_t *p, const us_primary_t *primary, unsigned n,
 
 
 int
-us_peer_read(us_peer_t *p, size_t need, unsigned ms)
+us_peer_read(us_peer_t *p, size_t need)
 {
     size_t  n, size;
 
@@ -221,7 +221,7 @@ us_peer_read(us_peer_t *p, size_t need, unsigned ms)
         return 1;
     }
 
-    world.now += ms;
+    world.now += US_PEER_STEP;
 
     if (net.closes || world.now - net.heard > US_PEER_SILENT) {
         strcpy(p->error, "the connection was closed");
