@@ -39,8 +39,7 @@
 
 
 typedef enum {
-    US_LIFE_COLD = 0,
-    US_LIFE_LOADING,
+    US_LIFE_LOADING = 0,
     US_LIFE_FOLLOWING,
     US_LIFE_READY,
     US_LIFE_LOOKUP,
