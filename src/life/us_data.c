@@ -43,6 +43,13 @@ us_data_marks(const us_store_conf_t *conf, char *text)
 }
 
 
+static const char *
+us_data_schemes(const us_store_conf_t *conf)
+{
+    return conf->schemes_first ? "first" : "keep";
+}
+
+
 int
 us_data_describe(us_manifest_t *m, const us_store_conf_t *conf)
 {
@@ -61,9 +68,8 @@ us_data_describe(us_manifest_t *m, const us_store_conf_t *conf)
     us_data_marks(conf, marks);
 
     if (us_manifest_set(m, "norm", conf->norm) == -1
-        || us_manifest_set(m, "schemes",
-                           conf->schemes_first ? us_string("first")
-                                               : us_string("keep")) == -1
+        || us_manifest_set(m, "schemes", us_str_of(us_data_schemes(conf)))
+           == -1
         || us_manifest_set(m, "sites",
                            conf->sites ? us_string("on")
                                        : us_string("off")) == -1
@@ -113,25 +119,6 @@ us_data_number(const us_manifest_t *m, const char *key, unsigned min,
 }
 
 
-static int
-us_data_setting(const us_manifest_t *m, const char *key, const char *value,
-    const char *way, us_disk_error_t *e)
-{
-    char  have[US_MANIFEST_SETTINGS];
-
-    if (us_manifest_setting(m, key, have, sizeof(have)) == -1) {
-        have[0] = '\0';
-    }
-
-    if (strcmp(have, value) == 0) {
-        return 0;
-    }
-
-    return us_disk_fail(e, 0, "its data were stored with %s \"%.150s\", not "
-                        "with \"%.150s\"%s", key, have, value, way);
-}
-
-
 int
 us_data_copied(int dirfd, us_disk_error_t *e)
 {
@@ -174,13 +161,10 @@ int
 us_data_differs(const us_manifest_t *m, const us_store_conf_t *conf,
     us_disk_error_t *e)
 {
-    char      norm[US_STORE_NORM_LEN + 1], was[US_MANIFEST_SETTINGS];
-    char      now[US_STORE_MARKS * (US_STORE_MARK_LEN + 1)], have[sizeof(now)];
-    size_t    len;
-    int64_t   shard, unit;
-
-    snprintf(norm, sizeof(norm), "%.*s", (int) conf->norm.len,
-             (const char *) conf->norm.data);
+    char              now[US_STORE_MARKS * (US_STORE_MARK_LEN + 1)];
+    size_t            len;
+    us_data_text_t    text;
+    us_store_conf_t   have;
 
     /* a backup or a copy, to which no owner writes, may be read */
 
@@ -204,19 +188,22 @@ us_data_differs(const us_manifest_t *m, const us_store_conf_t *conf,
                             "it");
     }
 
-    if ((us_manifest_setting(m, "norm", was, sizeof(was)) == -1
-         || !us_norm_same(us_str_of(was), conf->norm))
-        && us_data_setting(m, "norm", norm, "; \"urlstore rekey\" changes "
-                           "the version and www= of a directory", e) == -1)
-    {
+    if (us_data_conf(m, &have, &text, e) == -1) {
         return -1;
     }
 
-    if (us_data_setting(m, "schemes", conf->schemes_first ? "first"
-                                                             : "keep", "", e)
-           == -1)
-    {
-        return -1;
+    if (!us_norm_same(have.norm, conf->norm)) {
+        return us_disk_fail(e, 0, "its data were stored with norm \"%s\", not "
+                            "with \"%.*s\"; \"urlstore rekey\" changes the "
+                            "version and www= of a directory", text.norm,
+                            (int) conf->norm.len,
+                            (const char *) conf->norm.data);
+    }
+
+    if (have.schemes_first != conf->schemes_first) {
+        return us_disk_fail(e, 0, "its data were stored with schemes \"%s\", "
+                            "not with \"%s\"", us_data_schemes(&have),
+                            us_data_schemes(conf));
     }
 
     /*
@@ -224,18 +211,13 @@ us_data_differs(const us_manifest_t *m, const us_store_conf_t *conf,
      * Nothing else about a shard can be changed.
      */
 
-    if (us_data_number(m, "shard", 0, US_SHARDS - 1, &shard, e) == -1) {
-        return -1;
-    }
-
-    if (shard >= 0 && (!conf->is_shard || shard != conf->shard)) {
-        return us_disk_fail(e, 0, "its data are those of shard %lld of a "
+    if (have.is_shard && (!conf->is_shard || have.shard != conf->shard)) {
+        return us_disk_fail(e, 0, "its data are those of shard %u of a "
                             "cluster; the zone needs \"cluster=\" and "
-                            "\"shard=%lld\"", (long long) shard,
-                            (long long) shard);
+                            "\"shard=%u\"", have.shard, have.shard);
     }
 
-    if (shard == -1 && conf->is_shard && conf->shard) {
+    if (!have.is_shard && conf->is_shard && conf->shard) {
         return us_disk_fail(e, 0, "its data are of no cluster: they can become "
                             "shard 0, not shard %u; another shard begins with "
                             "an empty directory", conf->shard);
@@ -243,41 +225,31 @@ us_data_differs(const us_manifest_t *m, const us_store_conf_t *conf,
 
     /* claims may be added */
 
-    if (us_data_number(m, "revisit", US_STORE_REVISIT_MIN,
-                       US_STORE_REVISIT_MAX, &unit, e)
-        == -1)
-    {
-        return -1;
-    }
-
-    if (unit != -1 && unit != conf->revisit) {
+    if (have.revisit && have.revisit != conf->revisit) {
         return us_disk_fail(e, 0, "its data were stored with revisit \"%us\", "
                             "not with \"%us\"; it can neither be removed nor "
                             "changed: a new directory, which \"urlstore dump "
                             "--times\" and \"urlstore import --revisit\" "
                             "fill, can have another one",
-                            (unsigned) unit, conf->revisit);
+                            have.revisit, conf->revisit);
     }
 
     /* marks may be added at the end, and sites may be counted or not */
 
     us_data_marks(conf, now);
+    len = strlen(text.marks);
 
-    if (us_manifest_setting(m, "marks", have, sizeof(have)) == -1) {
-        return 0;
-    }
-
-    len = strlen(have);
-
-    if (strncmp(have, now, len) == 0 && (now[len] == '\0' || now[len] == ','))
+    if (len == 0
+        || (strncmp(text.marks, now, len) == 0
+            && (now[len] == '\0' || now[len] == ',')))
     {
         return 0;
     }
 
     return us_disk_fail(e, 0, "its data were stored with marks \"%.150s\", not "
                         "with \"%.150s\"; marks can only be added, after "
-                        "these: the zone needs \"marks=%.150s\"", have, now,
-                        have);
+                        "these: the zone needs \"marks=%.150s\"", text.marks,
+                        now, text.marks);
 }
 
 
@@ -285,10 +257,11 @@ int
 us_data_conf(const us_manifest_t *m, us_store_conf_t *conf,
     us_data_text_t *text, us_disk_error_t *e)
 {
-    char      value[16];
+    char      value[US_MANIFEST_SETTINGS];
     char     *p, *end;
     int64_t   shard, unit;
 
+    text->marks[0] = '\0';
     memset(conf, 0, sizeof(us_store_conf_t));
     memcpy(conf->uuid, m->uuid, sizeof(conf->uuid));
     conf->epoch = m->epoch;
@@ -300,9 +273,16 @@ us_data_conf(const us_manifest_t *m, us_store_conf_t *conf,
     conf->norm.data = (uint8_t *) text->norm;
     conf->norm.len = strlen(text->norm);
 
-    conf->schemes_first = (us_manifest_setting(m, "schemes", value,
-                                               sizeof(value)) == 0
-                           && strcmp(value, "first") == 0);
+    if (us_manifest_setting(m, "schemes", value, sizeof(value)) == 0) {
+        conf->schemes_first = (strcmp(value, "first") == 0);
+
+        if (strcmp(value, us_data_schemes(conf)) != 0) {
+            return us_disk_fail(e, 0, "\"manifest\" has schemes \"%.150s\", "
+                                "which is neither \"first\" nor \"keep\"",
+                                value);
+        }
+    }
+
     conf->sites = (us_manifest_setting(m, "sites", value, sizeof(value)) == 0
                    && strcmp(value, "on") == 0);
     conf->sets = m->version >= 6;
