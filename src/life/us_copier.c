@@ -598,17 +598,13 @@ us_copier_snapshot_job(us_job_t *job)
         }
     }
 
-    rc = us_sink_snapshot(l, d.store, us_copier_wait, &d, &c->place, &m, &e);
+    rc = us_snapshot_take(job, d.store, us_copier_wait, &d, &c->place, &e);
     us_store_close(d.store);
     c->want = 0;
 
     if (rc == 0) {
-        us_release(&sh->snapshot_next, 0);
         us_release(&sh->replicate.copier.lsn, c->standby.at.next);
         us_copier_on(c, US_COPIER_NO_SNAPSHOT);
-        us_job_say(job, US_SAY_NOTICE, "snapshot up to LSN %llu, %llu bytes "
-                   "in the directory", (unsigned long long) m.snapshot,
-                   (unsigned long long) us_dir_bytes(l->dirfd));
 
     } else if (d.left) {
         us_release(&sh->snapshot_next, us_job_now(l) + US_COPIER_SOON);
@@ -1002,7 +998,7 @@ us_copier(us_life_t *l)
         && us_acquire(&sh->off) != US_COPIER_NO_JOURNAL
         && us_job_now(l) >= us_acquire(&l->sh->snapshot_next)
         && (us_acquire(&l->sh->snapshot_lsn) == 0
-            || us_sink_due(l, us_acquire(&sh->lsn))
+            || us_snapshot_due(l, us_acquire(&sh->lsn), 0)
             || us_erased_due(l, l->store, us_acquire(&sh->lsn))
             || (c && c->begun && c->at.tail.segment < l->copier_gone
                 && c->at.tail.lsn >= l->copier_gone)))

@@ -140,5 +140,15 @@ int us_policy_due(const us_policy_t *p);
 /* what that counts from: the manifest's snapshot, or none */
 void us_snapshot_counts(us_life_t *l, const us_manifest_t *m);
 
+/* the same of a journal that ends at this LSN, with so many deletes */
+int us_snapshot_due(const us_life_t *l, uint64_t lsn, uint64_t deletes);
+
+/*
+ * Writes one, and reports it; as us_data_snapshot().  After a failure the next
+ * one is due in a minute.
+ */
+int us_snapshot_take(us_job_t *job, us_store_t *store, us_data_wait_pt wait,
+    void *data, const us_manifest_log_t *log, us_disk_error_t *e);
+
 
 #endif /* _US_JOB_H_INCLUDED_ */

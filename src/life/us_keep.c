@@ -27,6 +27,7 @@
 #include "../store/us_erasures.h"
 
 #include <errno.h>
+#include <inttypes.h>
 
 
 #define US_SCRUB_RATE  (32 * 1024 * 1024)
@@ -112,6 +113,53 @@ us_snapshot_counts(us_life_t *l, const us_manifest_t *m)
 
 
 int
+us_snapshot_due(const us_life_t *l, uint64_t lsn, uint64_t deletes)
+{
+    us_policy_t  p;
+
+    if (l->conf.snapshot == 0
+        || us_job_now(l) < us_acquire(&l->sh->snapshot_next))
+    {
+        return 0;
+    }
+
+    p.least = l->conf.snapshot;
+    p.journal = lsn - us_acquire(&l->sh->snapshot_lsn);
+    p.size = us_acquire(&l->sh->snapshot_size);
+    p.deletes = deletes;
+
+    return us_policy_due(&p);
+}
+
+
+int
+us_snapshot_take(us_job_t *job, us_store_t *store, us_data_wait_pt wait,
+    void *data, const us_manifest_log_t *log, us_disk_error_t *e)
+{
+    int             rc;
+    us_life_t      *l;
+    us_manifest_t   m;
+
+    l = job->life;
+    rc = us_data_snapshot(store, l->dirfd, wait, data, log, &m, e);
+
+    if (rc != 0) {
+        us_release(&l->sh->snapshot_next, us_job_now(l) + US_KEEP_RETRY);
+        return rc;
+    }
+
+    us_snapshot_counts(l, &m);
+    us_release(&l->sh->snapshot_next, 0);
+    us_share_count(&l->sh->snapshots, 1);
+
+    us_job_say(job, US_SAY_NOTICE, "snapshot up to LSN %" PRIu64 ", %" PRIu64
+               " bytes in the directory", m.snapshot, us_dir_bytes(l->dirfd));
+
+    return 0;
+}
+
+
+int
 us_erased_due(const us_life_t *l, const us_store_t *store, uint64_t segment)
 {
     uint64_t  gone;
@@ -193,7 +241,6 @@ us_snapshot_job(us_job_t *job)
     us_keep_t         k;
     us_life_t        *l;
     us_share_t       *sh;
-    us_manifest_t     m;
     us_disk_error_t   e;
     us_store_info_t   info;
 
@@ -209,21 +256,13 @@ us_snapshot_job(us_job_t *job)
 
     us_store_info(k.store, &info);
 
-    rc = us_data_snapshot(k.store, l->dirfd, us_snapshot_wait, &k, NULL, &m,
-                          &e);
+    rc = us_snapshot_take(job, k.store, us_snapshot_wait, &k, NULL, &e);
 
     us_store_close(k.store);
 
     if (rc == 0) {
         us_release(&sh->snapshot_deleted, info.deleted);
-        us_snapshot_counts(l, &m);
         us_release(&sh->snapshot_now, 0);
-        us_release(&sh->snapshot_next, 0);
-        us_share_count(&sh->snapshots, 1);
-
-        us_job_say(job, US_SAY_NOTICE, "snapshot up to LSN %llu, %llu bytes in "
-                   "the directory", (unsigned long long) m.snapshot,
-                   (unsigned long long) us_dir_bytes(l->dirfd));
 
         if (us_share_resume(sh, US_ROLE_KEEPER)) {
             us_job_say(job, US_SAY_WARN, "the directory is whole again");
@@ -232,9 +271,9 @@ us_snapshot_job(us_job_t *job)
         return;
     }
 
-    us_release(&sh->snapshot_next, us_job_now(l)
-               + (us_share_stalled(sh, US_ROLE_KEEPER) ? US_KEEP_GAP
-                                                       : US_KEEP_RETRY));
+    if (us_share_stalled(sh, US_ROLE_KEEPER)) {
+        us_release(&sh->snapshot_next, us_job_now(l) + US_KEEP_GAP);
+    }
 
     if (rc == US_DISK_LOST && us_share_lose(sh, e.text)) {
         us_job_say(job, US_SAY_ALERT, "%s", e.text);
@@ -402,7 +441,6 @@ us_keep(us_life_t *l)
     uint64_t         now;
     us_tail_t        tail;
     us_share_t      *sh;
-    us_policy_t      p;
     us_store_info_t  info;
 
     sh = l->sh;
@@ -437,12 +475,8 @@ us_keep(us_life_t *l)
 
         if (!due && l->conf.snapshot) {
             us_store_info(l->store, &info);
-
-            p.least = l->conf.snapshot;
-            p.journal = tail.lsn - us_acquire(&sh->snapshot_lsn);
-            p.size = us_acquire(&sh->snapshot_size);
-            p.deletes = info.deleted - us_acquire(&sh->snapshot_deleted);
-            due = us_policy_due(&p);
+            due = us_snapshot_due(l, tail.lsn, info.deleted
+                                  - us_acquire(&sh->snapshot_deleted));
         }
     }
 

@@ -329,7 +329,6 @@ static void
 us_replica_keep(us_replica_t *r)
 {
     us_life_t        *l;
-    us_manifest_t     m;
     us_disk_error_t   e;
 
     l = r->f.life;
@@ -345,20 +344,17 @@ us_replica_keep(us_replica_t *r)
     }
 
     if (r->at.kind != US_SEGMENT_JOURNAL
-        || !(us_sink_due(l, r->f.lsn)
+        || !(us_snapshot_due(l, r->f.lsn, 0)
              || us_erased_due(l, r->f.store, r->at.tail.segment))
         || us_store_set_lsn(r->f.store, r->f.lsn) == -1)
     {
         return;
     }
 
-    if (us_sink_snapshot(l, r->f.store, us_replica_wait, r, NULL, &m, &e) == 0)
+    if (us_snapshot_take(r->f.job, r->f.store, us_replica_wait, r, NULL, &e)
+            != 0
+        && !us_job_stopping(l))
     {
-        us_job_say(r->f.job, US_SAY_NOTICE, "snapshot up to LSN %llu, %llu "
-                   "bytes in the directory", (unsigned long long) m.snapshot,
-                   (unsigned long long) us_dir_bytes(l->dirfd));
-
-    } else if (!us_job_stopping(l)) {
         us_job_say(r->f.job, US_SAY_ERROR, "a snapshot failed: %s", e.text);
     }
 }

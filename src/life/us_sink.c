@@ -13,9 +13,6 @@
 #include <sys/file.h>
 
 
-#define US_SINK_KEEP   60000       /* ms after a snapshot that failed */
-
-
 /*
  * Whether the directory is no other server's, and a copy: 0, or -1 with e.  All
  * processes of this master share the open file that has the lock.  nginx
@@ -157,45 +154,4 @@ us_sink_remove(us_life_t *l, us_copy_t *copy, char *kept, us_disk_error_t *e)
     us_release(&l->sh->erased, 0);
 
     return kept ? us_dir_keep(l->dirfd, kept, e) : us_dir_remove(l->dirfd, e);
-}
-
-
-int
-us_sink_due(const us_life_t *l, uint64_t lsn)
-{
-    us_policy_t  p;
-
-    if (l->conf.snapshot == 0
-        || us_job_now(l) < us_acquire(&l->sh->snapshot_next))
-    {
-        return 0;
-    }
-
-    p.least = l->conf.snapshot;
-    p.journal = lsn - us_acquire(&l->sh->snapshot_lsn);
-    p.size = us_acquire(&l->sh->snapshot_size);
-    p.deletes = 0;
-
-    return us_policy_due(&p);
-}
-
-
-int
-us_sink_snapshot(us_life_t *l, us_store_t *store, us_data_wait_pt wait,
-    void *data, const us_manifest_log_t *log, us_manifest_t *m,
-    us_disk_error_t *e)
-{
-    int  rc;
-
-    rc = us_data_snapshot(store, l->dirfd, wait, data, log, m, e);
-
-    if (rc != 0) {
-        us_release(&l->sh->snapshot_next, us_job_now(l) + US_SINK_KEEP);
-        return rc;
-    }
-
-    us_snapshot_counts(l, m);
-    us_share_count(&l->sh->snapshots, 1);
-
-    return 0;
 }

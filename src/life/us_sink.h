@@ -67,16 +67,5 @@ us_sink_rc_t us_sink_read(us_sink_t *c, us_store_t *store);
 int us_sink_remove(us_life_t *l, us_copy_t *copy, char *kept,
     us_disk_error_t *e);
 
-/* whether a snapshot is due, of a copy whose journal ends at this LSN */
-int us_sink_due(const us_life_t *l, uint64_t lsn);
-
-/*
- * Writes one; arguments and return as us_data_snapshot().  After a failure the
- * next one is due in a minute.
- */
-int us_sink_snapshot(us_life_t *l, us_store_t *store, us_data_wait_pt wait,
-    void *data, const us_manifest_log_t *log, us_manifest_t *m,
-    us_disk_error_t *e);
-
 
 #endif /* _US_SINK_H_INCLUDED_ */
