@@ -346,7 +346,7 @@ us_copier_again(us_copier_t *c)
 }
 
 
-/* the disk refuses */
+/* the disk refuses, or has lost a part of the directory (c->gone) */
 
 static void
 us_copier_fail(us_copier_t *c, us_copier_off_t off, const char *why)
@@ -368,6 +368,11 @@ us_copier_fail(us_copier_t *c, us_copier_off_t off, const char *why)
     }
 
     us_release(&sh->off, off);
+
+    if (c->gone) {
+        c->gone = 0;
+        us_copier_again(c);
+    }
 }
 
 
@@ -380,7 +385,6 @@ us_copier_step(us_copier_t *c)
     us_standby_rc_t   rc;
 
     l = c->f.life;
-    c->gone = 0;
     c->error.text[0] = '\0';
 
     rc = us_standby_step(&c->standby, 0);
@@ -403,11 +407,6 @@ us_copier_step(us_copier_t *c)
         }
 
         us_copier_fail(c, US_COPIER_NO_JOURNAL, c->error.text);
-
-        if (c->gone) {
-            us_copier_again(c);
-        }
-
         break;
 
     case US_STANDBY_LOST:
@@ -522,7 +521,7 @@ us_copier_snapshot_job(us_job_t *job)
     us_replog_t       *log;
     us_manifest_t      m;
     us_copier_dump_t   d;
-    us_disk_error_t    e;
+    us_disk_error_t    e, why;
     us_store_conf_t    conf;
 
     l = job->life;
@@ -553,8 +552,7 @@ us_copier_snapshot_job(us_job_t *job)
     if (memcmp(conf.uuid, c->at.uuid, sizeof(conf.uuid)) != 0
         || conf.epoch != c->at.epoch)
     {
-        us_store_close(d.store);
-        return;
+        goto done;
     }
 
     log = c->f.log;
@@ -572,21 +570,15 @@ us_copier_snapshot_job(us_job_t *job)
             && (log->ops->head(log, &c->standby.head) != US_REPLOG_OK
                 || us_copier_settings(c) == -1))
         {
-            us_store_close(d.store);
-            return;
+            goto done;
         }
 
         rc = us_copy_roll(&c->copy, &c->at, &c->manifest, 0);
 
         if (rc != 0) {
+            c->gone = rc == US_COPY_GONE;
             us_copier_fail(c, US_COPIER_NO_JOURNAL, c->copy.error.text);
-
-            if (rc == US_COPY_GONE) {
-                us_copier_again(c);
-            }
-
-            us_store_close(d.store);
-            return;
+            goto done;
         }
 
         us_copier_publish(c, &c->standby.at);
@@ -599,7 +591,6 @@ us_copier_snapshot_job(us_job_t *job)
     }
 
     rc = us_snapshot_take(job, d.store, us_copier_wait, &d, &c->place, &e);
-    us_store_close(d.store);
     c->want = 0;
 
     if (rc == 0) {
@@ -610,12 +601,13 @@ us_copier_snapshot_job(us_job_t *job)
         us_release(&sh->snapshot_next, us_job_now(l) + US_COPIER_SOON);
 
     } else {
+        c->gone = us_manifest_read(l->dirfd, &m, &why) == US_MANIFEST_NONE;
         us_copier_fail(c, US_COPIER_NO_SNAPSHOT, e.text);
-
-        if (us_manifest_read(l->dirfd, &m, &e) == US_MANIFEST_NONE) {
-            us_copier_again(c);
-        }
     }
+
+done:
+
+    us_store_close(d.store);
 }
 
 

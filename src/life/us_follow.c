@@ -176,18 +176,27 @@ us_life_forget(us_life_t *l)
 }
 
 
+us_replog_t *
+us_follow_log(us_life_t *l)
+{
+    us_replog_env_t             env = { us_job_stopping, l };
+    const us_replicate_conf_t  *conf;
+
+    conf = l->conf.replicate;
+
+    return conf->ops->open(conf->conninfo, conf->shard, conf->single, &env);
+}
+
+
 us_follow_t *
 us_follow_open(us_job_t *job, us_follow_t **slot, size_t size,
     const us_source_t *source)
 {
-    us_life_t                  *l;
-    us_follow_t                *f;
-    us_replog_env_t             env;
-    const us_replicate_conf_t  *conf;
+    us_life_t    *l;
+    us_follow_t  *f;
 
     f = *slot;
     l = job->life;
-    conf = l->conf.replicate;
 
     if (f == NULL) {
         f = calloc(1, size);
@@ -199,12 +208,8 @@ us_follow_open(us_job_t *job, us_follow_t **slot, size_t size,
         f->source = source;
         f->life = l;
 
-        if (conf) {
-            env.stopping = us_job_stopping;
-            env.data = l;
-
-            f->log = conf->ops->open(conf->conninfo, conf->shard, conf->single,
-                                     &env);
+        if (l->conf.replicate) {
+            f->log = us_follow_log(l);
 
             if (f->log == NULL) {
                 free(f);
@@ -212,7 +217,8 @@ us_follow_open(us_job_t *job, us_follow_t **slot, size_t size,
             }
 
             (void) snprintf(f->name, sizeof(f->name), "the log of shard %u "
-                            "(%s)", conf->shard, conf->ops->name);
+                            "(%s)", l->conf.replicate->shard,
+                            f->log->ops->name);
 
         } else {
             (void) snprintf(f->name, sizeof(f->name), "the primary \"%s\"",

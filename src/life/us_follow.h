@@ -111,6 +111,9 @@ us_follow_t *us_follow_open(us_job_t *job, us_follow_t **f, size_t size,
     const us_source_t *source);
 
 
+/* a session with the log, of a job; NULL: no memory */
+us_replog_t *us_follow_log(us_life_t *l);
+
 /* us_standby_env_t, us_appender_t: us_clock_boottime() */
 uint64_t us_follow_now(void *data);
 

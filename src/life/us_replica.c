@@ -63,10 +63,10 @@ typedef struct {
 
     us_place_t        at;             /* what was read */
     unsigned          begun:1;        /* at is valid */
-    unsigned          aimed:1;        /* target is known */
     unsigned          talked:1;       /* this connection has brought a frame */
     unsigned          looked:1;       /* the copy was loaded, or is none */
-    uint64_t          target;         /* LSN up to which it is being built */
+    uint64_t          target;         /* LSN up to which it is being built;
+                                         UINT64_MAX: not known */
     uint64_t          pending;        /* LSN of a beat, and when it came */
     uint64_t          pending_at;
     uint64_t          erased;         /* LSN: said to the primary */
@@ -88,6 +88,7 @@ us_replica_init(us_follow_t *f)
 
     sh = f->life->sh;
 
+    r->target = UINT64_MAX;
     us_peer_init(&r->peer, us_job_stopping, f->life);
     us_copy_init(&r->copy, f->life->dirfd);
 
@@ -122,7 +123,7 @@ us_replica_close(us_follow_t *f)
     us_copy_close(&r->copy);
 
     r->begun = 0;
-    r->aimed = 0;
+    r->target = UINT64_MAX;
     r->looked = 0;
 }
 
@@ -433,8 +434,7 @@ us_replica_beat(us_replica_t *r, const us_beat_t *beat)
         r->pending_at = us_job_now(r->f.life);
     }
 
-    if (!r->aimed) {
-        r->aimed = 1;
+    if (r->target == UINT64_MAX) {
         r->target = beat->durable;
     }
 
@@ -507,7 +507,7 @@ us_replica_frame(us_replica_t *r, const us_frame_t *f)
         if (!r->begun) {
             us_follow_begin(&r->f, m->uuid, m->epoch);
             r->f.bulk = 1;
-            r->aimed = 0;
+            r->target = UINT64_MAX;
         }
 
         if (us_replica_settings(r, m) == -1) {
@@ -560,7 +560,7 @@ us_replica_frame(us_replica_t *r, const us_frame_t *f)
     r->at = r->stream.at;
     r->begun |= f->type != US_FRAME_MANIFEST && f->type != US_FRAME_BEAT;
 
-    if (r->f.bulk && r->aimed && r->f.lsn >= r->target) {
+    if (r->f.bulk && r->f.lsn >= r->target) {
         r->begun = 1;
 
         if (us_replica_settle(r, "a replica of") == -1) {

@@ -3,6 +3,7 @@
 
 
 #include "us_replicate_base.h"
+#include "us_follow.h"
 #include "us_job.h"
 #include "../journal/us_dir.h"
 #include "../replog/us_rebase.h"
@@ -14,6 +15,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/file.h>
@@ -169,9 +171,7 @@ us_base_begin(us_maker_t *b, us_life_t *l, us_replog_t *log)
     if (getrandom(&b->rebase.base, sizeof(b->rebase.base), 0)
         != sizeof(b->rebase.base))
     {
-        (void) snprintf(b->rebase.error, sizeof(b->rebase.error), "no random "
-                        "bytes");
-        return -1;
+        return us_replog_fail(b->rebase.error, -1, "no random bytes");
     }
 
     return 0;
@@ -195,9 +195,8 @@ us_base_out(void *data, const uint8_t *p, size_t len)
         n = us_op_parse(p + used, len - used, &op);
 
         if (n <= 0 || (size_t) n > len - used) {
-            (void) snprintf(b->rebase.error, sizeof(b->rebase.error), "the "
-                            "store has something that is no operation");
-            return -1;
+            return us_replog_fail(b->rebase.error, -1, "the store has "
+                                  "something that is no operation");
         }
 
         if (op.type != US_OP_IMAGE && op.type != US_OP_LEAVES
@@ -251,9 +250,8 @@ us_base_make(us_maker_t *b, uint64_t *lsn)
         if (us_base_pause(b, US_BASE_PAUSE) == -1
             || us_job_now(b->life) > end)
         {
-            (void) snprintf(rb->error, sizeof(rb->error), "LSN %llu was not "
-                            "confirmed", (unsigned long long) until);
-            return -1;
+            return us_replog_fail(rb->error, -1, "LSN %" PRIu64 " was not "
+                                  "confirmed", until);
         }
     }
 
@@ -324,29 +322,22 @@ us_base_wanted(const us_life_t *l)
 static void
 us_base_job(us_job_t *job)
 {
-    int                         done, wanted;
-    uint64_t                    lsn, start;
-    us_maker_t                  b;
-    us_life_t                  *l;
-    us_replog_t                *log;
-    us_rebase_t                *rb;
-    us_replog_env_t             env;
-    us_replog_row_t             row;
-    us_replog_ends_t            ends;
-    us_replog_head_t            head;
-    us_share_replicate_t       *sh;
-    const us_replicate_conf_t  *conf;
+    int                    done, wanted;
+    uint64_t               lsn, start;
+    us_maker_t             b;
+    us_life_t             *l;
+    us_replog_t           *log;
+    us_rebase_t           *rb;
+    us_replog_row_t        row;
+    us_replog_ends_t       ends;
+    us_replog_head_t       head;
+    us_share_replicate_t  *sh;
 
     l = job->life;
     sh = &l->sh->replicate;
     wanted = us_base_wanted(l);
-    conf = l->conf.replicate;
     start = us_job_now(l);
-
-    env.stopping = us_job_stopping;
-    env.data = l;
-
-    log = conf->ops->open(conf->conninfo, conf->shard, conf->single, &env);
+    log = us_follow_log(l);
 
     if (log == NULL) {
         us_base_failed(job, "no memory");
@@ -365,9 +356,9 @@ us_base_job(us_job_t *job)
     b.store = us_store_open(l->mem, &l->lock);
 
     if (b.store == NULL || us_store_map_stale(b.store)) {
-        (void) snprintf(rb->error, sizeof(rb->error), "%s",
-                        b.store ? "the shard was restored, and needs the "
-                        "newest map first" : "no memory");
+        (void) us_replog_fail(rb->error, -1, b.store ? "the shard was "
+                              "restored, and needs the newest map first"
+                              : "no memory");
         goto failed;
     }
 
@@ -387,7 +378,7 @@ us_base_job(us_job_t *job)
         if (log->ops->row(log, US_REPLOG_BASE, us_replog_take_row, &row)
             != US_REPLOG_OK)
         {
-            (void) snprintf(rb->error, sizeof(rb->error), "%s", log->error);
+            (void) us_replog_fail(rb->error, -1, "%s", log->error);
             goto failed;
         }
 
