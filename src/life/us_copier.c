@@ -23,6 +23,8 @@
 #include "../store/us_erasures.h"
 #include "../store/us_shard.h"
 
+#include <inttypes.h>
+
 
 #define US_COPIER_TURN    100          /* ms that a job goes on */
 #define US_COPIER_POLL    500          /* ms between two looks at the log */
@@ -667,10 +669,8 @@ us_copier_end(us_life_t *l, us_store_t *store, const us_manifest_t *m,
                                 "than the log");
 
         } else if (have->epoch < m->epoch) {
-            (void) us_disk_fail(&c.recovery.error, 0, "it is of epoch %llu, "
-                                "the log of %llu",
-                                (unsigned long long) have->epoch,
-                                (unsigned long long) m->epoch);
+            (void) us_disk_fail(&c.recovery.error, 0, "it is of epoch %" PRIu64
+                                ", the log of %" PRIu64, have->epoch, m->epoch);
 
         } else if (!have->has_log) {
             (void) us_disk_fail(&c.recovery.error, 0, "it is a copy, but not "
@@ -733,9 +733,8 @@ us_copier_check(us_follow_t *f, const us_manifest_t *m, us_share_copied_t *end)
         end->row = row;
         us_copier_give(f->life, end);
 
-        us_job_say(f->job, US_SAY_NOTICE, "the path has all up to LSN %llu, "
-                   "the rest is read from the log",
-                   (unsigned long long) row.next);
+        us_job_say(f->job, US_SAY_NOTICE, "the path has all up to LSN %" PRIu64
+                   ", the rest is read from the log", row.next);
         return US_COPIER_OK;
     }
 

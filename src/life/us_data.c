@@ -9,6 +9,7 @@
 #include "../store/us_shard.h"
 #include "../us_fault.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -514,8 +515,8 @@ us_data_snapshot(us_store_t *s, int dirfd, us_data_wait_pt wait, void *data,
     until = us_store_complete(s);
 
     if (rc == 0 && wait && wait(data, lsn, until) != 0) {
-        rc = us_disk_fail(&d.snapshot.error, 0, "LSN %llu did not become "
-                          "durable", (unsigned long long) until);
+        rc = us_disk_fail(&d.snapshot.error, 0, "LSN %" PRIu64 " did not "
+                          "become durable", until);
     }
 
     if (rc == 0 && us_manifest_read(dirfd, m, &d.snapshot.error)

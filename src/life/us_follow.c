@@ -11,6 +11,7 @@
 #include "../us_clock.h"
 #include "../us_fault.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -392,8 +393,7 @@ us_follow_apply(us_follow_t *f, const uint8_t *p, size_t len)
           : rc == US_RECOVERY_NO_MEMORY ? "no memory for what came"
                                         : "operations do not fit the store";
 
-    return us_follow_again(f, "%s, at LSN %llu", why,
-                           (unsigned long long) f->lsn);
+    return us_follow_again(f, "%s, at LSN %" PRIu64, why, f->lsn);
 }
 
 
@@ -472,9 +472,8 @@ us_follow_settle(us_follow_t *f, const char *what)
     if (rc != 0 || us_store_next_id(f->store) != f->ids
         || us_store_set_lsn(f->store, f->lsn) == -1)
     {
-        return us_follow_again(f, "it has no whole store: %llu ids of %llu",
-                               (unsigned long long) us_store_next_id(f->store),
-                               (unsigned long long) f->ids);
+        return us_follow_again(f, "it has no whole store: %" PRIu64 " ids of %"
+                               PRIu64, us_store_next_id(f->store), f->ids);
     }
 
     f->bulk = 0;
@@ -488,10 +487,9 @@ us_follow_settle(us_follow_t *f, const char *what)
     us_fault(US_FAULT_LOADED);
 
     us_store_conf(f->store, &conf);
-    us_job_say(f->job, US_SAY_NOTICE, "%s: %llu ids, epoch %llu, LSN %llu, in "
-               "%llu ms", what, (unsigned long long) f->ids,
-               (unsigned long long) conf.epoch, (unsigned long long) f->lsn,
-               (unsigned long long) us_acquire(&sh->load_ms));
+    us_job_say(f->job, US_SAY_NOTICE, "%s: %" PRIu64 " ids, epoch %" PRIu64 ", "
+               "LSN %" PRIu64 ", in %" PRIu64 " ms", what, f->ids, conf.epoch,
+               f->lsn, us_acquire(&sh->load_ms));
 
     /* the handle has the memory of building */
 

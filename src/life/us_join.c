@@ -14,6 +14,7 @@
 #include "us_job.h"
 #include "us_replicate.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -356,11 +357,9 @@ us_life_close(us_life_t *l, uint64_t ms)
 
     lsn = us_acquire(&l->sh->snapshot_lsn);
 
-    (void) snprintf(text, sizeof(text), "closed: %llu ids; the next start "
-                    "reads %s%llu bytes of journal",
-                    (unsigned long long) tail.ids,
-                    lsn ? "a snapshot and " : "",
-                    (unsigned long long) (tail.lsn - lsn));
+    (void) snprintf(text, sizeof(text), "closed: %" PRIu64 " ids; the next "
+                    "start reads %s%" PRIu64 " bytes of journal", tail.ids,
+                    lsn ? "a snapshot and " : "", tail.lsn - lsn);
 
     l->env.say(l->env.data, US_SAY_NOTICE, text);
 

@@ -39,6 +39,7 @@
 #include "../url/us_normalize.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -224,16 +225,14 @@ us_load_say(us_load_t *ld, const char *what)
     r = &ld->recovery;
     lsn = r->manifest.has_snapshot ? r->manifest.snapshot : 0;
 
-    (void) snprintf(snapshot, sizeof(snapshot), lsn ? "a snapshot up to LSN "
-                    "%llu, then" : "no snapshot,", (unsigned long long) lsn);
+    (void) snprintf(snapshot, sizeof(snapshot), lsn ? "a snapshot up to LSN %"
+                    PRIu64 ", then" : "no snapshot,", lsn);
 
-    us_job_say(ld->job, US_SAY_NOTICE, "%s: %llu ids, epoch %llu; from %s "
-               "%llu bytes of journal, in %llu ms", what,
-               (unsigned long long) r->ids,
-               (unsigned long long) r->manifest.epoch + r->lost, snapshot,
-               (unsigned long long) (r->lsn - lsn),
-               (unsigned long long) (us_job_now(ld->l)
-                                     - us_acquire(&ld->l->sh->load_began)));
+    us_job_say(ld->job, US_SAY_NOTICE, "%s: %" PRIu64 " ids, epoch %" PRIu64
+               "; from %s %" PRIu64 " bytes of journal, in %" PRIu64 " ms",
+               what, r->ids, r->manifest.epoch + r->lost, snapshot,
+               r->lsn - lsn,
+               us_job_now(ld->l) - us_acquire(&ld->l->sh->load_began));
 }
 
 
@@ -330,9 +329,9 @@ us_load_changed(us_load_t *ld)
     us_release(&l->sh->changed, changed);
 
     us_job_say(ld->job, US_SAY_NOTICE, "keys made by \"%s\" are those of "
-               "\"%.*s\" now; of %llu URLs \"www.\" counts otherwise than "
-               "before", was, (int) now.len, (const char *) now.data,
-               (unsigned long long) changed);
+               "\"%.*s\" now; of %" PRIu64 " URLs \"www.\" counts otherwise "
+               "than before", was, (int) now.len, (const char *) now.data,
+               changed);
 
     return 0;
 }
@@ -350,9 +349,8 @@ us_load_ready(us_load_t *ld)
     r = &ld->recovery;
 
     if (us_store_next_id(ld->store) != r->ids) {
-        us_disk_fail(&r->error, 0, "the files give %llu ids, the store %llu",
-                     (unsigned long long) r->ids,
-                     (unsigned long long) us_store_next_id(ld->store));
+        us_disk_fail(&r->error, 0, "the files give %" PRIu64 " ids, the store %"
+                     PRIu64, r->ids, us_store_next_id(ld->store));
         us_load_failed(ld, US_LIFE_DAMAGED);
         return -1;
     }
@@ -379,18 +377,15 @@ us_load_ready(us_load_t *ld)
     }
 
     if (r->cut) {
-        us_job_say(ld->job, US_SAY_WARN, "the journal's torn end was cut: "
-                   "%llu bytes, %llu ids that had been answered; %.280s",
-                   (unsigned long long) r->cut,
-                   (unsigned long long) r->lost_ids, r->torn.text);
+        us_job_say(ld->job, US_SAY_WARN, "the journal's torn end was cut: %"
+                   PRIu64 " bytes, %" PRIu64 " ids that had been answered; "
+                   "%.280s", r->cut, r->lost_ids, r->torn.text);
     }
 
     if (r->lost) {
-        us_job_say(ld->job, US_SAY_WARN, "answered ids may have been lost, "
-                   "by a failure of the machine or of its disk: epoch %llu "
-                   "begins, at %llu ids",
-                   (unsigned long long) r->manifest.epoch + 1,
-                   (unsigned long long) r->ids);
+        us_job_say(ld->job, US_SAY_WARN, "answered ids may have been lost, by "
+                   "a failure of the machine or of its disk: epoch %" PRIu64 " "
+                   "begins, at %" PRIu64 " ids", r->manifest.epoch + 1, r->ids);
     }
 
     us_load_say(ld, "loaded, and writable");
@@ -687,8 +682,7 @@ us_load_small(const us_life_t *l, us_store_t *s, char *text, size_t len)
         }
 
         unit = size < (uint64_t) 64 << 20 ? 1024 : 1024 * 1024;
-        (void) snprintf(need, sizeof(need), "%llu%c",
-                        (unsigned long long) (size / unit + 1),
+        (void) snprintf(need, sizeof(need), "%" PRIu64 "%c", size / unit + 1,
                         unit == 1024 ? 'k' : 'm');
     }
 

@@ -46,6 +46,7 @@
 #include "../journal/us_dir.h"
 #include "../store/us_shard.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <sys/random.h>
 
@@ -417,11 +418,10 @@ us_replica_beat(us_replica_t *r, const us_beat_t *beat)
     if (beat->durable > beat->published || beat->durable < r->f.lsn
         || (m->has_snapshot && beat->durable < m->snapshot))
     {
-        return us_follow_fail(&r->f, US_SAY_WARN, "its beat has LSN %llu "
-                              "published, %llu durable, which is less than it "
-                              "has sent",
-                              (unsigned long long) beat->published,
-                              (unsigned long long) beat->durable);
+        return us_follow_fail(&r->f, US_SAY_WARN, "its beat has LSN %" PRIu64
+                              " published, %" PRIu64 " durable, which is less "
+                              "than it has sent", beat->published,
+                              beat->durable);
     }
 
     us_release(&sh->published, beat->published);
@@ -471,8 +471,7 @@ us_replica_block(us_replica_t *r, const us_frame_t *f)
             || b->ids + ids != r->f.ids)
         {
             return us_follow_again(&r->f, "its journal does not follow its "
-                                   "snapshot, at LSN %llu",
-                                   (unsigned long long) b->lsn);
+                                   "snapshot, at LSN %" PRIu64, b->lsn);
         }
     }
 
@@ -519,8 +518,8 @@ us_replica_frame(us_replica_t *r, const us_frame_t *f)
             us_share_count(&sh->replica.connects, 1);
             us_release(&sh->replica.connected, 1);
             (void) us_share_reason(sh, "");
-            us_job_say(r->f.job, US_SAY_NOTICE, "connected to %s, at LSN %llu",
-                       r->f.name, (unsigned long long) r->f.lsn);
+            us_job_say(r->f.job, US_SAY_NOTICE, "connected to %s, at LSN %"
+                       PRIu64, r->f.name, r->f.lsn);
         }
 
         (void) us_share_change(sh);
@@ -601,10 +600,9 @@ us_replica_connect(us_replica_t *r)
     primary = l->conf.follow;
     r->erased = us_replica_erased(r);
 
-    (void) snprintf(target, sizeof(target), "log?replica=%llu&erased=%llu"
-                    "&keeps=%d%s", (unsigned long long) us_replica_id(l),
-                    (unsigned long long) r->erased, l->conf.path != NULL,
-                    r->begun ? "&at=" : "");
+    (void) snprintf(target, sizeof(target), "log?replica=%" PRIu64 "&erased=%"
+                    PRIu64 "&keeps=%d%s", us_replica_id(l), r->erased,
+                    l->conf.path != NULL, r->begun ? "&at=" : "");
 
     if (r->begun) {
         us_place_print(&r->at, target + strlen(target));

@@ -26,6 +26,7 @@
 #include "../store/us_shard.h"
 #include "../us_clock.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/random.h>
@@ -128,9 +129,8 @@ us_replicate_whole(us_replicate_t *r)
         return 1;
     }
 
-    (void) us_follow_again(&r->f, "the store has %llu ids and the log %llu",
-                           (unsigned long long) ids,
-                           (unsigned long long) r->f.ids);
+    (void) us_follow_again(&r->f, "the store has %" PRIu64 " ids and the log %"
+                           PRIu64, ids, r->f.ids);
     us_share_set_state(r->f.life->sh, US_LIFE_LOADING, NULL);
 
     return 0;
@@ -217,9 +217,8 @@ us_replicate_confirmed(us_replicate_t *r)
     if (ids != US_STORE_NO_ID && ids != ends.sure_ids) {
         us_store_fence(l->mem);
         us_replog_place_end(&sh->replicate.place);
-        (void) us_disk_fail(&e, 0, "the store has %llu ids and the log %llu",
-                            (unsigned long long) ids,
-                            (unsigned long long) ends.sure_ids);
+        (void) us_disk_fail(&e, 0, "the store has %" PRIu64 " ids and the log %"
+                            PRIu64, ids, ends.sure_ids);
         us_job_say(r->f.job, US_SAY_EMERG, "%s: this node answers nothing "
                    "until it is started again", e.text);
         us_share_set_state(sh, US_LIFE_FAILED, e.text);
@@ -488,8 +487,7 @@ us_replicate_term(void *data, uint64_t term, const char *holder,
     size_t    n;
     us_op_t   op;
 
-    (void) snprintf(name, sizeof(name), "%s %016llx", holder,
-                    (unsigned long long) r->nonce++);
+    (void) snprintf(name, sizeof(name), "%s %016" PRIx64, holder, r->nonce++);
 
     memset(&op, 0, sizeof(us_op_t));
     op.type = US_OP_TERM;
@@ -586,11 +584,10 @@ us_replicate_report(us_replicate_t *r, const uint8_t uuid[16], uint64_t epoch,
         }
 
         us_job_say(r->f.job, US_SAY_EMERG, "the log of shard %u has lost what "
-                   "was confirmed from LSN %llu to %llu: no node appends to "
-                   "it until \"urlstore cluster forget\"; save what this node "
-                   "has first", r->f.life->conf.replicate->shard,
-                   (unsigned long long) head.last.next,
-                   (unsigned long long) lost.lsn);
+                   "was confirmed from LSN %" PRIu64 " to %" PRIu64 ": no node "
+                   "appends to it until \"urlstore cluster forget\"; save what "
+                   "this node has first", r->f.life->conf.replicate->shard,
+                   head.last.next, lost.lsn);
         head.term++;
     }
 
@@ -701,9 +698,8 @@ us_replicate_forgotten(us_replicate_t *r, const us_store_t *store)
 
     us_release(&sh->forget, 0);
     us_job_say(r->f.job, US_SAY_WARN, "the log of shard %u goes on without "
-               "what it has lost, by command: epoch %llu",
-               r->f.life->conf.replicate->shard,
-               (unsigned long long) epoch);
+               "what it has lost, by command: epoch %" PRIu64,
+               r->f.life->conf.replicate->shard, epoch);
 
     return 1;
 }
@@ -1129,12 +1125,11 @@ us_replicate_copied(us_replicate_t *r)
         return us_follow_fail(&r->f, US_SAY_WARN, "%s", r->f.log->error);
 
     default:
-        (void) snprintf(why, sizeof(why), "the log has no row that ends at "
-                        "LSN %llu, with epoch %llu, term %llu and CRC %08llx",
-                        (unsigned long long) r->copied.row.next,
-                        (unsigned long long) r->copied.at.epoch,
-                        (unsigned long long) r->copied.row.term,
-                        (unsigned long long) r->copied.row.crc);
+        (void) snprintf(why, sizeof(why), "the log has no row that ends at LSN "
+                        "%" PRIu64 ", with epoch %" PRIu64 ", term %" PRIu64
+                        " and CRC %08" PRIx64, r->copied.row.next,
+                        r->copied.at.epoch, r->copied.row.term,
+                        r->copied.row.crc);
 
         /* its epoch may be lost, too; each try gives the store the log's */
 
@@ -1233,20 +1228,20 @@ us_replicate_head(us_replicate_t *r)
 
         if (us_replicate_single(r, &m)) {
             us_job_say(r->f.job, US_SAY_WARN, "the nodes of shard %u differ: "
-                       "this one has \"replicas=0\", \"%.63s\" began term "
-                       "%llu without it; this node takes over by command only",
-                       r->f.life->conf.replicate->shard, sb->head.holder,
-                       (unsigned long long) sb->head.term);
+                       "this one has \"replicas=0\", \"%.63s\" began term %"
+                       PRIu64 " without it; this node takes over by command "
+                       "only", r->f.life->conf.replicate->shard,
+                       sb->head.holder, sb->head.term);
         }
 
         lost = us_replicate_number(&m, US_REPLICATE_LOST);
 
         if (lost && us_acquire(&sh->lost) == 0) {
             us_job_say(r->f.job, US_SAY_ALERT, "a node reports that the log of "
-                       "shard %u has lost rows up to LSN %llu, which were "
-                       "confirmed: no node appends to it until \"urlstore "
+                       "shard %u has lost rows up to LSN %" PRIu64 ", which "
+                       "were confirmed: no node appends to it until \"urlstore "
                        "cluster forget\"", r->f.life->conf.replicate->shard,
-                       (unsigned long long) lost);
+                       lost);
         }
 
         us_release(&sh->lost, lost);
@@ -1255,8 +1250,8 @@ us_replicate_head(us_replicate_t *r)
 
         if (sb->begun && have.epoch < m.epoch) {
             r->f.anew = 1;
-            us_job_say(r->f.job, US_SAY_WARN, "the log has epoch %llu; all is "
-                       "read anew", (unsigned long long) m.epoch);
+            us_job_say(r->f.job, US_SAY_WARN, "the log has epoch %" PRIu64 "; "
+                       "all is read anew", m.epoch);
         }
 
         /* last: a process that is killed before it leaves the news to do */
@@ -1310,11 +1305,9 @@ us_replicate_ready(us_replicate_t *r)
     us_share_count(&sh->replicate.promotions, 1);
     (void) us_share_resume(sh, US_ROLE_WRITER);
 
-    us_job_say(r->f.job, US_SAY_NOTICE, "the primary now, because %s: term "
-               "%llu begins at LSN %llu, %llu ids", sb->why,
-               (unsigned long long) sb->claim.term,
-               (unsigned long long) sb->claim.lsn,
-               (unsigned long long) r->f.ids);
+    us_job_say(r->f.job, US_SAY_NOTICE, "the primary now, because %s: term %"
+               PRIu64 " begins at LSN %" PRIu64 ", %" PRIu64 " ids", sb->why,
+               sb->claim.term, sb->claim.lsn, r->f.ids);
 
     us_store_unfence(l->mem);
     us_follow_close(&r->f);

@@ -394,10 +394,9 @@ us_base_job(us_job_t *job)
     us_base_trim(job, &b);
 
     if (!done) {
-        us_job_say(job, US_SAY_NOTICE, "a new base of the log: LSN %llu, %llu "
-                   "bytes in %u parts, in %llu ms", (unsigned long long) lsn,
-                   (unsigned long long) rb->bytes, rb->parts,
-                   (unsigned long long) start);
+        us_job_say(job, US_SAY_NOTICE, "a new base of the log: LSN %" PRIu64
+                   ", %" PRIu64 " bytes in %u parts, in %" PRIu64 " ms", lsn,
+                   rb->bytes, rb->parts, start);
 
         if (log->ops->head(log, &head) == US_REPLOG_OK) {
             us_release(&sh->base, head.base);
@@ -717,9 +716,9 @@ us_replicate_import(us_job_t *job, us_replog_t *log, us_disk_error_t *e)
         && us_rebase_force(&b.rebase) == 0)
     {
         made = 0;
-        us_job_say(job, US_SAY_NOTICE, "the log's base is made: LSN %llu, %llu "
-                   "bytes in %u parts", (unsigned long long) b.rebase.lsn,
-                   (unsigned long long) b.rebase.bytes, b.rebase.parts);
+        us_job_say(job, US_SAY_NOTICE, "the log's base is made: LSN %" PRIu64
+                   ", %" PRIu64 " bytes in %u parts", b.rebase.lsn,
+                   b.rebase.bytes, b.rebase.parts);
     }
 
 done:

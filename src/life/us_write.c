@@ -42,6 +42,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <sys/stat.h>
 
 
@@ -215,8 +216,7 @@ us_write_group(us_life_t *l, us_store_t *store, us_tail_t *tail,
         }
 
         if (tail->lsn == lsn) {
-            us_disk_fail(e, 0, "half an operation at LSN %llu",
-                         (unsigned long long) lsn);
+            us_disk_fail(e, 0, "half an operation at LSN %" PRIu64, lsn);
             return US_WRITER_LOST;
         }
 
@@ -594,9 +594,8 @@ us_write_all(us_life_t *l, us_store_t *store, uint64_t until, us_tail_t *tail,
 
         if (rc == 0 && us_job_now(l) > until) {
             return us_disk_fail(e, 0, "the end of the journal was not written "
-                                      "in time: %llu bytes are missing",
-                                (unsigned long long)
-                                (us_store_published(store) - tail->lsn));
+                                "in time: %" PRIu64 " bytes are missing",
+                                us_store_published(store) - tail->lsn);
         }
     }
 

@@ -13,6 +13,7 @@
 #include <endian.h>
 #include <errno.h>
 #include <libpq-fe.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
 #include <stdarg.h>
@@ -1863,10 +1864,8 @@ us_pg_follows(us_pg_t *pg, const us_replog_row_t *prev,
         return 1;
     }
 
-    us_pg_error(pg, "a row of LSN %llu to %llu does not follow one that ends "
-                "at %llu", (unsigned long long) row->lsn,
-                (unsigned long long) row->next,
-                (unsigned long long) prev->next);
+    us_pg_error(pg, "a row of LSN %" PRIu64 " to %" PRIu64 " does not follow "
+                "one that ends at %" PRIu64, row->lsn, row->next, prev->next);
 
     return 0;
 }

@@ -706,9 +706,8 @@ us_standby_terms(char terms[US_STANDBY_TERMS], uint64_t term, uint64_t lsn)
 
     (void) strcpy(old, terms);
 
-    if (snprintf(terms, US_STANDBY_TERMS, "%llu@%llu%s%s",
-                 (unsigned long long) term, (unsigned long long) lsn,
-                 old[0] ? "," : "", old)
+    if (snprintf(terms, US_STANDBY_TERMS, "%" PRIu64 "@%" PRIu64 "%s%s", term,
+                 lsn, old[0] ? "," : "", old)
         >= US_STANDBY_TERMS)
     {
         end = strrchr(terms, ',');
@@ -720,11 +719,10 @@ us_standby_terms(char terms[US_STANDBY_TERMS], uint64_t term, uint64_t lsn)
 int
 us_standby_follows(const char *terms, const us_replog_row_t *row)
 {
-    uint64_t             next;
-    unsigned long long   term, lsn;
+    uint64_t  next, term, lsn;
 
     for (next = UINT64_MAX;
-         terms && sscanf(terms, "%llu@%llu", &term, &lsn) == 2;
+         terms && sscanf(terms, "%" SCNu64 "@%" SCNu64, &term, &lsn) == 2;
          terms = terms ? terms + 1 : NULL)
     {
         if (term <= row->term) {
