@@ -58,7 +58,7 @@ us_url_remove(us_url_t *url, uint8_t *from, const uint8_t *to)
 static int
 us_session_parameter(const uint8_t *p, const uint8_t *end)
 {
-    size_t             i;
+    size_t  i;
     static const char  name[] = ";jsessionid=";
 
     if ((size_t) (end - p) < sizeof(name) - 1) {
@@ -214,8 +214,8 @@ us_query_end(us_url_t *url, uint8_t *out, const uint8_t *end)
 static void
 us_query_filter(us_url_t *url, us_piece_pt drop, const void *data)
 {
-    uint8_t   *out, *first;
-    us_str_t   query, piece;
+    uint8_t  *out, *first;
+    us_str_t  query, piece;
 
     query = us_query(url);
     first = (uint8_t *) query.data;
@@ -456,46 +456,38 @@ us_step_session(us_url_t *url, const us_step_ctx_t *ctx)
 }
 
 
+/* orders of pieces for qsort(): no two have one address */
+
 static int
-us_name_compare(us_str_t a, us_str_t b)
+us_by_address(const void *a, const void *b)
 {
-    return us_str_compare(us_piece_name(a), us_piece_name(b));
+    const us_str_t *x = a;
+    const us_str_t *y = b;
+
+    return (x->data > y->data) - (x->data < y->data);
 }
 
 
-/* stable merge sort, bottom up; the result is in ws->piece */
-
-static void
-us_pieces_sort(us_query_ws_t *ws, size_t n,
-    int (*compare)(us_str_t a, us_str_t b))
+static int
+us_by_name(const void *a, const void *b)
 {
-    size_t     width, from, mid, to, i, j, k;
-    us_str_t  *a, *b;
+    int  rc;
 
-    a = ws->piece;
-    b = ws->other;
+    rc = us_str_compare(us_piece_name(*(const us_str_t *) a),
+                        us_piece_name(*(const us_str_t *) b));
 
-    for (width = 1; width < n; width *= 2) {
+    return rc ? rc : us_by_address(a, b);
+}
 
-        for (from = 0; from < n; from = to) {
-            mid = from + width < n ? from + width : n;
-            to = mid + width < n ? mid + width : n;
 
-            i = from;
-            j = mid;
+static int
+us_by_text(const void *a, const void *b)
+{
+    int  rc;
 
-            for (k = from; k < to; k++) {
-                if (i < mid && (j == to || compare(a[i], a[j]) <= 0)) {
-                    b[k] = a[i++];
+    rc = us_str_compare(*(const us_str_t *) a, *(const us_str_t *) b);
 
-                } else {
-                    b[k] = a[j++];
-                }
-            }
-        }
-
-        memcpy(a, b, n * sizeof(us_str_t));
-    }
+    return rc ? rc : us_by_address(a, b);
 }
 
 
@@ -532,9 +524,9 @@ us_pieces_split(us_url_t *url, us_query_ws_t *ws)
 static void
 us_pieces_join(us_url_t *url, us_query_ws_t *ws, size_t n)
 {
-    size_t     i;
-    uint8_t   *out;
-    us_str_t   query;
+    size_t    i;
+    uint8_t  *out;
+    us_str_t  query;
 
     query = us_query(url);
     out = (uint8_t *) query.data;
@@ -570,16 +562,9 @@ us_step_sort(us_url_t *url, const us_step_ctx_t *ctx)
     }
 
     if (n > 1) {
-        us_pieces_sort(ws, n, us_name_compare);
+        qsort(ws->piece, n, sizeof(us_str_t), us_by_name);
         us_pieces_join(url, ws, n);
     }
-}
-
-
-static int
-us_address_compare(us_str_t a, us_str_t b)
-{
-    return (a.data > b.data) - (a.data < b.data);
 }
 
 
@@ -598,7 +583,7 @@ us_step_duplicates(us_url_t *url, const us_step_ctx_t *ctx)
         return;
     }
 
-    us_pieces_sort(ws, n, us_str_compare);
+    qsort(ws->piece, n, sizeof(us_str_t), us_by_text);
 
     for (kept = 1, i = 1; i < n; i++) {
         if (us_str_compare(ws->piece[i], ws->piece[kept - 1]) != 0) {
@@ -610,7 +595,7 @@ us_step_duplicates(us_url_t *url, const us_step_ctx_t *ctx)
         return;
     }
 
-    us_pieces_sort(ws, kept, us_address_compare);
+    qsort(ws->piece, kept, sizeof(us_str_t), us_by_address);
     us_pieces_join(url, ws, kept);
 }
 

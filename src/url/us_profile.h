@@ -50,7 +50,6 @@ typedef struct {
 
 typedef struct {
     us_str_t           piece[US_QUERY_PIECES];
-    us_str_t           other[US_QUERY_PIECES];
     uint8_t            text[US_URL_MAX];
 } us_query_ws_t;
 
