@@ -27,7 +27,10 @@
 #include "us_whatwg.h"
 #include "us_percent.h"
 #include "us_idna.h"
+#include "../us_text.h"
 #include "../us_utf8.h"
+
+#include <arpa/inet.h>
 
 
 /* --- hosts ---------------------------------------------------------------- */
@@ -87,7 +90,7 @@ static us_verdict_t
 us_host_ipv4(const uint8_t *p, const uint8_t *end, uint8_t **out)
 {
     int             shift;
-    uint8_t        *w, byte;
+    uint8_t        *w;
     uint32_t        ip;
     uint64_t        v;
     unsigned        n;
@@ -129,17 +132,7 @@ us_host_ipv4(const uint8_t *p, const uint8_t *end, uint8_t **out)
     w = *out;
 
     for (shift = 24; shift >= 0; shift -= 8) {
-        byte = (uint8_t) (ip >> shift);
-
-        if (byte >= 100) {
-            *w++ = '0' + byte / 100;
-        }
-
-        if (byte >= 10) {
-            *w++ = '0' + byte / 10 % 10;
-        }
-
-        *w++ = '0' + byte % 10;
+        w = us_put_u64(w, ip >> shift & 0xff);
 
         if (shift) {
             *w++ = '.';
@@ -180,9 +173,9 @@ static us_verdict_t
 us_host_domain(const uint8_t *p, const uint8_t *end, uint8_t **out,
     uint8_t *tmp)
 {
-    uint8_t   *w, *last, any;
-    us_str_t   name;
-    ssize_t    n;
+    uint8_t  *w, *last, any;
+    us_str_t  name;
+    ssize_t   n;
 
     last = us_percent_decode(tmp, p, end);
     any = 0;
@@ -237,119 +230,34 @@ us_host_domain(const uint8_t *p, const uint8_t *end, uint8_t **out,
 }
 
 
-/* the dotted end of an IPv6 address: four decimal bytes, no leading zeros */
-
-static int
-us_ipv6_tail(const uint8_t *p, const uint8_t *end, uint16_t v[2])
-{
-    unsigned  i, byte[4];
-
-    for (i = 0; i < 4; i++) {
-
-        if (i && (p == end || *p++ != '.')) {
-            return 0;
-        }
-
-        if (p == end || (uint8_t) (*p - '0') > 9) {
-            return 0;
-        }
-
-        byte[i] = *p++ - '0';
-
-        while (p < end && (uint8_t) (*p - '0') <= 9) {
-            if (byte[i] == 0) {
-                return 0;
-            }
-
-            byte[i] = byte[i] * 10 + (*p++ - '0');
-
-            if (byte[i] > 255) {
-                return 0;
-            }
-        }
-    }
-
-    v[0] = (uint16_t) (byte[0] << 8 | byte[1]);
-    v[1] = (uint16_t) (byte[2] << 8 | byte[3]);
-
-    return p == end;
-}
-
+/* what inet_pton() accepts is what the standard's IPv6 parser does */
 
 static int
 us_ipv6_parse(const uint8_t *p, const uint8_t *end, uint16_t v[8])
 {
-    int             n, digits, compress;
-    unsigned        value;
-    const uint8_t  *piece;
+    char             text[INET6_ADDRSTRLEN];
+    size_t           len, i;
+    struct in6_addr  address;
 
-    memset(v, 0, 8 * sizeof(uint16_t));
+    len = end - p;
 
-    n = 0;
-    compress = -1;
-
-    if (p < end && *p == ':') {
-        if (end - p < 2 || p[1] != ':') {
-            return 0;
-        }
-
-        p += 2;
-        compress = ++n;
+    if (len >= sizeof(text) || memchr(p, '\0', len)) {
+        return 0;
     }
 
-    while (p < end) {
+    memcpy(text, p, len);
+    text[len] = '\0';
 
-        if (n == 8) {
-            return 0;
-        }
-
-        if (*p == ':') {
-            if (compress >= 0) {
-                return 0;
-            }
-
-            p++;
-            compress = ++n;
-            continue;
-        }
-
-        piece = p;
-        value = 0;
-
-        for (digits = 0; digits < 4 && p < end && us_hex[*p] >= 0; digits++) {
-            value = value << 4 | us_hex[*p++];
-        }
-
-        if (p < end && *p == '.') {
-            if (digits == 0 || n > 6 || !us_ipv6_tail(piece, end, v + n)) {
-                return 0;
-            }
-
-            n += 2;
-            break;
-        }
-
-        if (p < end) {
-            if (*p != ':' || ++p == end) {
-                return 0;
-            }
-        }
-
-        v[n++] = (uint16_t) value;
+    if (inet_pton(AF_INET6, text, &address) != 1) {
+        return 0;
     }
 
-    if (compress >= 0) {
-        for (digits = 7; n > compress && digits > 0; digits--) {
-            n--;
-            value = v[digits];
-            v[digits] = v[n];
-            v[n] = (uint16_t) value;
-        }
-
-        return 1;
+    for (i = 0; i < 8; i++) {
+        v[i] = (uint16_t) (address.s6_addr[2 * i] << 8
+                           | address.s6_addr[2 * i + 1]);
     }
 
-    return n == 8;
+    return 1;
 }
 
 
@@ -854,9 +762,10 @@ us_parse_host(us_parsing_t *s, const uint8_t *end)
 static us_verdict_t
 us_parse_host_port(us_parsing_t *s, const uint8_t *colon, const uint8_t *end)
 {
-    uint32_t        port, power;
-    us_verdict_t    rc;
-    const uint8_t  *c;
+    size_t        i;
+    us_str_t      digits;
+    uint64_t      port;
+    us_verdict_t  rc;
 
     rc = us_parse_host(s, colon);
 
@@ -867,30 +776,17 @@ us_parse_host_port(us_parsing_t *s, const uint8_t *colon, const uint8_t *end)
     s->url->host_end = s->out - s->start;
 
     if (end - colon > 1) {
+        digits = (us_str_t) { end - colon - 1, colon + 1 };
+        i = 0;
 
-        for (port = 0, c = colon + 1; c < end; c++) {
-            if ((uint8_t) (*c - '0') > 9) {
-                return US_URL_PORT;
-            }
-
-            port = port * 10 + (*c - '0');
-
-            if (port > 65535) {
-                return US_URL_PORT;
-            }
+        if (us_read_u64(digits, &i, 65535, &port) != 0 || i < digits.len) {
+            return US_URL_PORT;
         }
 
         if (port != us_schemes[s->scheme].port || !us_special(s)) {
-            s->url->port = port;
+            s->url->port = (uint32_t) port;
             *s->out++ = ':';
-
-            for (power = 10000; power > 1 && port < power; power /= 10) {
-                /* void */
-            }
-
-            for ( /* void */ ; power; power /= 10) {
-                *s->out++ = '0' + port / power % 10;
-            }
+            s->out = us_put_u64(s->out, port);
         }
     }
 
@@ -1280,7 +1176,7 @@ us_parse_scheme(us_parsing_t *s)
 static inline int
 us_has_control(const uint8_t *p, const uint8_t *end)
 {
-    uint64_t                v, found;
+    uint64_t  v, found;
     static const uint64_t   low = 0x2020202020202020ull;
     static const uint64_t   high = 0x8080808080808080ull;
 

@@ -186,6 +186,8 @@ aggressive(void **state)
 static void
 whatwg(void **state)
 {
+    us_canon_t  canon;
+
     open_profile(US_PROFILE_WHATWG);
 
     becomes("http://u:p@x.org/a%7e?#f", "http://u:p@x.org/a%7e?#f");
@@ -211,6 +213,16 @@ whatwg(void **state)
     becomes("http://[::1.256.3.4]/", "!host");
     becomes("http://[::1.2..4]/", "!host");
     becomes("http://[::1.2-3.4]/", "!host");
+    becomes("http://[::1%25lo]/", "!host");
+    becomes("http://[0000:0000:0000:0000:0000:ffff:255.255.255.255]/",
+            "http://[::ffff:ffff:ffff]/");
+    becomes("http://[0000:0000:0000:0000:0000:00ffff:255.255.255.255]/",
+            "!host");
+
+    /* a zero byte ends no address */
+
+    assert_int_equal(us_normalize(norm, ws, us_string("http://[::1\0]/"), NULL,
+                                  &canon), US_URL_HOST);
 
     /* files: drives, hosts, and what a link leaves out */
 
