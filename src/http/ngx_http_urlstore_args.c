@@ -151,43 +151,29 @@ ngx_http_urlstore_claims(ngx_http_urlstore_ctx_t *ctx, const char *what,
 
 
 ngx_int_t
-ngx_http_urlstore_times(ngx_http_urlstore_ctx_t *ctx, ngx_uint_t *times)
+ngx_http_urlstore_older(ngx_http_urlstore_ctx_t *ctx, uint32_t *units,
+    ngx_uint_t *times)
 {
-    uint64_t   least, most;
-    ngx_int_t  rc;
-
-    *times = 0;
-
-    if (!ngx_http_urlstore_flag(ctx->r, "times")) {
-        return NGX_DECLINED;
-    }
-
-    rc = ctx->zone->kind->claims(ctx, "times", &least, &most);
-    *times = (rc == NGX_DECLINED);
-
-    return rc;
-}
-
-
-ngx_int_t
-ngx_http_urlstore_older(ngx_http_urlstore_ctx_t *ctx, uint32_t *units)
-{
-    u_char    *p;
-    uint64_t   s, unit, max;
-    ngx_int_t  rc;
-    ngx_str_t  value;
-    u_char     least[US_TIME_TEXT + 1];
-    u_char     most[US_TIME_TEXT + 1];
+    u_char      *p;
+    uint64_t     s, unit, max;
+    ngx_int_t    rc;
+    ngx_str_t    value;
+    ngx_uint_t   older;
+    u_char       least[US_TIME_TEXT + 1];
+    u_char       most[US_TIME_TEXT + 1];
 
     *units = 0;
+    *times = ngx_http_urlstore_flag(ctx->r, "times");
 
-    if (!ngx_http_urlstore_arg(ctx, "older", &value)) {
+    older = ngx_http_urlstore_arg(ctx, "older", &value);
+
+    if (!older && !*times) {
         return NGX_DECLINED;
     }
 
-    rc = ctx->zone->kind->claims(ctx, "older", &unit, &max);
+    rc = ctx->zone->kind->claims(ctx, older ? "older" : "times", &unit, &max);
 
-    if (rc != NGX_DECLINED) {
+    if (rc != NGX_DECLINED || !older) {
         return rc;
     }
 

@@ -283,13 +283,7 @@ ngx_http_urlstore_batch_options(ngx_http_urlstore_batch_t *batch)
         rc = ngx_http_urlstore_claim_time(ctx, batch->clear, &batch->at_time);
 
     } else if (!ngx_http_urlstore_of_ids(batch->action)) {
-        times = 0;
-
-        rc = ngx_http_urlstore_older(ctx, &batch->older);
-
-        if (rc == NGX_DECLINED) {
-            rc = ngx_http_urlstore_times(ctx, &times);
-        }
+        rc = ngx_http_urlstore_older(ctx, &batch->older, &times);
 
         batch->answers.older = (batch->older != 0);
         batch->answers.times = times;

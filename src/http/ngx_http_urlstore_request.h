@@ -453,11 +453,9 @@ ngx_int_t ngx_http_urlstore_urls_number(ngx_http_urlstore_ctx_t *ctx,
 ngx_int_t ngx_http_urlstore_claims(ngx_http_urlstore_ctx_t *ctx,
     const char *what, uint64_t *least, uint64_t *most);
 
-/* times=1, older=DURATION in units (0: there is none), and the time to claim */
-ngx_int_t ngx_http_urlstore_times(ngx_http_urlstore_ctx_t *ctx,
-    ngx_uint_t *times);
+/* older=DURATION in units (0: there is none), times=1, and the time to claim */
 ngx_int_t ngx_http_urlstore_older(ngx_http_urlstore_ctx_t *ctx,
-    uint32_t *units);
+    uint32_t *units, ngx_uint_t *times);
 ngx_int_t ngx_http_urlstore_claim_time(ngx_http_urlstore_ctx_t *ctx,
     ngx_uint_t clear, uint64_t *at);
 

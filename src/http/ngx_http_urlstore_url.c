@@ -473,12 +473,13 @@ ngx_http_urlstore_ids(ngx_http_urlstore_ctx_t *ctx,
 {
     int                       more;
     us_str_t                  list, id;
+    uint32_t                  older;
     ngx_int_t                 rc;
     ngx_str_t                 value;
     ngx_uint_t                times, erases, posts;
     ngx_http_urlstore_ids_t  *ids;
 
-    rc = ngx_http_urlstore_times(ctx, &times);
+    rc = ngx_http_urlstore_older(ctx, &older, &times);
 
     if (rc != NGX_DECLINED) {
         return rc;

@@ -144,12 +144,8 @@ ngx_http_urlstore_urls_args(ngx_http_urlstore_ctx_t *ctx,
         }
     }
 
-    rc = ngx_http_urlstore_older(ctx, &select->older);
-
-    if (rc == NGX_DECLINED) {
-        rc = ngx_http_urlstore_times(ctx, &times);
-        urls->list.times = times;
-    }
+    rc = ngx_http_urlstore_older(ctx, &select->older, &times);
+    urls->list.times = times;
 
     return rc;
 }
