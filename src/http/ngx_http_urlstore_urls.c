@@ -159,6 +159,7 @@ ngx_http_urlstore_urls_produce(ngx_http_urlstore_ctx_t *ctx,
 {
     uint64_t                   last;
     us_str_t                   url;
+    ngx_uint_t                 full;
     us_store_t                *store;
     us_store_status_t          status;
     ngx_http_urlstore_urls_t  *urls;
@@ -181,7 +182,11 @@ ngx_http_urlstore_urls_produce(ngx_http_urlstore_ctx_t *ctx,
     last = ngx_min(urls->at + NGX_HTTP_URLSTORE_SCAN, urls->end);
     urls->at = us_select_next(store, &urls->select, urls->at, last);
 
-    if (urls->at < last) {
+    /* a list that is full ends with the id that would follow */
+
+    full = (urls->left == 0 || urls->list.shown == urls->limit);
+
+    if (urls->at < last && !full) {
         urls->left--;
 
         status = us_select(store, &urls->select, urls->at, buf, &url);
@@ -212,9 +217,7 @@ ngx_http_urlstore_urls_produce(ngx_http_urlstore_ctx_t *ctx,
     ctx->lsn = us_store_published(store);
     ctx->top = ngx_max(ctx->top, urls->at);
 
-    if (urls->at < urls->end && urls->left
-        && urls->list.shown < urls->limit)
-    {
+    if (urls->at < urls->end && !full) {
         return NGX_AGAIN;
     }
 
