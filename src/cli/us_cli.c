@@ -6,6 +6,7 @@
 
 
 #include "us_cli.h"
+#include "../us_text.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -254,6 +255,16 @@ us_cli_line(us_str_t *text)
     (void) us_str_cut(text, '\n', &line);
 
     return line;
+}
+
+
+void
+us_cli_hex(const uint8_t *bytes)
+{
+    uint8_t  text[32];
+
+    (void) us_put_hex(text, bytes, 16);
+    (void) fwrite(text, sizeof(text), 1, stdout);
 }
 
 

@@ -103,6 +103,9 @@ int us_cli_fail(const char *fmt, ...)
     __attribute__((format(printf, 1, 2)));
 int us_cli_failed(const char *path, const char *why);
 
+/* 16 bytes, in hexadecimal digits, to standard output */
+void us_cli_hex(const uint8_t *bytes);
+
 /* 0, or US_CLI_USAGE after a message: standard output cannot be written */
 int us_cli_output(void);
 

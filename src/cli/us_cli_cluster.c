@@ -624,17 +624,6 @@ us_cluster_load(const char *from, int *code)
 }
 
 
-static void
-us_cluster_hex(const uint8_t *bytes)
-{
-    unsigned  i;
-
-    for (i = 0; i < 16; i++) {
-        printf("%02x", bytes[i]);
-    }
-}
-
-
 static int
 us_cluster_check(us_cluster_t *c)
 {
@@ -656,7 +645,7 @@ us_cluster_check(us_cluster_t *c)
     if (code == US_CLI_DONE) {
         printf("version %" PRIu64 ", %u shards, digest ", c->map->version,
                c->map->nshards);
-        us_cluster_hex(c->map->digest);
+        us_cli_hex(c->map->digest);
         printf("\n");
     }
 
@@ -722,9 +711,9 @@ us_cluster_show(us_cluster_t *c)
     }
 
     printf("cluster    ");
-    us_cluster_hex(map->cluster);
+    us_cli_hex(map->cluster);
     printf("\nversion    %" PRIu64 "\ndigest     ", map->version);
-    us_cluster_hex(map->digest);
+    us_cli_hex(map->digest);
     printf("\nnorm       %.*s\nkey        %s\nquestions  %.3f a new URL\n\n"
            "shard  slots     share  asked  uuid                              "
            "nodes\n", (int) map->norm.len, map->norm.data,
@@ -734,7 +723,7 @@ us_cluster_show(us_cluster_t *c)
     for (i = 0; i < map->nshards; i++) {
         printf("%-5u  %-5u  %6.2f %%  %-5u  ", map->shards[i].number, owned[i],
                owned[i] * 100.0 / US_SLOTS, asked[i]);
-        us_cluster_hex(map->shards[i].uuid);
+        us_cli_hex(map->shards[i].uuid);
         printf(" ");
 
         for (n = 0; n < map->shards[i].nnodes; n++) {
@@ -764,7 +753,7 @@ us_cluster_conf(us_cluster_t *c)
     }
 
     printf("# urlstore cluster conf, cluster ");
-    us_cluster_hex(c->map->cluster);
+    us_cli_hex(c->map->cluster);
     printf(", version %" PRIu64 "\n", c->map->version);
 
     for (t = c->targets; t < c->targets + c->ntargets; t++) {

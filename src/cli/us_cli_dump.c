@@ -280,7 +280,6 @@ us_dump_sorted(us_cli_data_t *d, us_dump_options_t *o)
 static int
 us_dump_look(us_client_t *c, uint64_t *next, uint64_t *epoch)
 {
-    int               has_next, has_epoch;
     uint64_t         *value;
     us_json_t         j;
     us_json_event_t   event;
@@ -294,8 +293,8 @@ us_dump_look(us_client_t *c, uint64_t *next, uint64_t *epoch)
 
     us_json_init(&j, 64);
     us_json_text(&j, (us_str_t) { c->len, c->reply });
-    has_next = 0;
-    has_epoch = 0;
+    *next = UINT64_MAX;
+    *epoch = UINT64_MAX;
     value = NULL;
 
     do {
@@ -303,8 +302,6 @@ us_dump_look(us_client_t *c, uint64_t *next, uint64_t *epoch)
 
         if (value && event == US_JSON_NUM) {
             *value = strtoull((char *) j.text.data, NULL, 10);
-            has_next |= value == next;
-            has_epoch |= value == epoch;
         }
 
         value = event != US_JSON_KEY || j.depth != 1 ? NULL
@@ -316,7 +313,8 @@ us_dump_look(us_client_t *c, uint64_t *next, uint64_t *epoch)
 
     us_json_free(&j);
 
-    return event == US_JSON_END && has_next && has_epoch ? US_CLI_DONE
+    return event == US_JSON_END && *next != UINT64_MAX && *epoch != UINT64_MAX
+           ? US_CLI_DONE
            : us_cli_fail("%s:%s%s/stats: there is no \"next_id\": it is a "
                          "router, or answers nothing now", c->host, c->port,
                          c->path);

@@ -526,7 +526,7 @@ us_stat_damage(const us_cli_file_t *f, int whole)
 static int
 us_stat_run(const us_cli_command_t *c, int n, char **args)
 {
-    int               i, fd, code, bad;
+    int               fd, code, bad;
     us_dir_t          dir;
     uint64_t          bytes;
     const char       *line, *end;
@@ -551,10 +551,7 @@ us_stat_run(const us_cli_command_t *c, int n, char **args)
         printf("directory  %s\nformat     %u\nuuid       ", d.path,
                m.version);
 
-        for (i = 0; i < 16; i++) {
-            printf("%02x", m.uuid[i]);
-        }
-
+        us_cli_hex(m.uuid);
         printf("\nepoch      %" PRIu64 "\nstate      %s\nsync       %s\n"
                "boot       %s%s\n", m.epoch, us_manifest_state(&m), m.sync,
                m.boot, strcmp(m.boot, d.boot) == 0 ? ", this one"

@@ -242,43 +242,6 @@ us_client_receive(us_client_t *c, int fd)
 }
 
 
-/* the value of a header of the answer, which has been read; or NULL */
-
-static const char *
-us_client_header(const us_client_t *c, const char *end, const char *name)
-{
-    const char  *line;
-
-    for (line = strchr((char *) c->reply, '\n');
-         line && line < end;
-         line = strchr(line + 1, '\n'))
-    {
-        if (strncasecmp(line + 1, name, strlen(name)) == 0
-            && line[1 + strlen(name)] == ':')
-        {
-            line += 2 + strlen(name);
-
-            return line + strspn(line, " ");
-        }
-    }
-
-    return NULL;
-}
-
-
-/* the number of a header, or -1 */
-
-static long
-us_client_number(const us_client_t *c, const char *end, const char *name)
-{
-    const char  *value;
-
-    value = us_client_header(c, end, name);
-
-    return value ? strtol(value, NULL, 10) : -1;
-}
-
-
 /* "detail" of a problem, or what there is, on one line */
 
 static int
@@ -305,12 +268,14 @@ int
 us_client_once(us_client_t *c, const char *method, const char *endpoint,
     const char *type, us_str_t body)
 {
-    int          fd, n, rc, got, status;
-    char        *end, head[2048 + US_CLIENT_ENDPOINT];
+    int          fd, n, rc, got, found, status;
+    char         head[2048 + US_CLIENT_ENDPOINT];
     long         length;
-    const char  *repeated;
+    us_str_t     text, line;
+    const char  *p;
 
     c->retry = -1;
+    c->repeated = 0;
     c->connected = 0;
 
     if (strlen(endpoint) > US_CLIENT_ENDPOINT) {
@@ -366,20 +331,34 @@ us_client_once(us_client_t *c, const char *method, const char *endpoint,
                               c->port);
     }
 
-    end = strstr((char *) c->reply, "\r\n\r\n");
+    /* the first line, headers, and an empty line, which has its \r */
+
+    text = (us_str_t) { c->len, c->reply };
     length = -1;
 
-    if (end) {
-        length = us_client_number(c, end, "Content-Length");
-        c->retry = us_client_number(c, end, "Retry-After");
-        repeated = us_client_header(c, end, "Idempotency-Status");
-        c->repeated = repeated && strncmp(repeated, "repeated", 8) == 0;
+    do {
+        found = us_str_cut(&text, '\n', &line);
+        p = (char *) line.data;
 
-        c->len -= (uint8_t *) end + 4 - c->reply;
-        memmove(c->reply, end + 4, c->len + 1);
-    }
+        if (strncasecmp(p, "Content-Length:", 15) == 0) {
+            length = strtol(p + 15, NULL, 10);
 
-    if (end == NULL || (length >= 0 && c->len != (size_t) length)) {
+        } else if (strncasecmp(p, "Retry-After:", 12) == 0) {
+            c->retry = strtol(p + 12, NULL, 10);
+
+        } else if (strncasecmp(p, "Idempotency-Status:", 19) == 0) {
+            p += 19 + strspn(p + 19, " ");
+            c->repeated = strncmp(p, "repeated", 8) == 0;
+        }
+
+    } while (found && line.len && *line.data != '\r');
+
+    c->len = text.len;
+    memmove(c->reply, text.data, text.len + 1);
+
+    if (!found || line.len == 0
+        || (length >= 0 && c->len != (size_t) length))
+    {
         (void) us_client_fail(c, "%s:%s: the answer is cut off", c->host,
                               c->port);
         return US_CLIENT_LOST;
