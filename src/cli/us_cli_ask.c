@@ -38,7 +38,6 @@ typedef struct {
 
     us_client_t              client;  /* of a service: */
     unsigned                 unsure;  /* lines that a lost try may have added */
-    us_batch_t               batch;
     us_cli_data_t            data;    /* of a directory */
 
     us_files_t               files;
@@ -466,18 +465,9 @@ us_ask_lines(void *data, us_str_t *lines, size_t n)
         }
     }
 
-    return a->batch.send ? us_batch_take(&a->batch, lines, n)
+    return a->files.send ? US_CLI_DONE
            : a->command == &us_cli_get ? us_ask_ids(a, lines, n)
            : us_ask_urls(a, lines, n);
-}
-
-
-static int
-us_ask_flush(void *data)
-{
-    us_ask_t *a = data;
-
-    return us_batch_flush(&a->batch);
 }
 
 
@@ -508,13 +498,12 @@ us_ask_command(const us_cli_command_t *c, int n, char **args)
         code = us_ask_open(a, args[0]);
 
     } else {
-        a->batch.send = us_ask_service;
-        a->batch.data = a;
+        a->files.send = us_ask_service;
         code = us_client_init(&a->client, args[0]);
     }
 
     a->files.take = us_ask_lines;
-    a->files.flush = us_ask_flush;
+    a->files.flush = us_cli_flush;
     a->files.data = a;
     a->files.progress = !isatty(1);
     a->files.cut = 1;

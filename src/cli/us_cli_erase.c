@@ -51,7 +51,6 @@ typedef struct {
     int              list;
 
     us_client_t      client;          /* of a service: */
-    us_batch_t       batch;
     char             endpoint[US_CLIENT_ENDPOINT];
     us_erase_part_t  parts[US_ERASE_PARTS];
     size_t           nparts;
@@ -328,8 +327,10 @@ us_erase_begin(us_erasing_t *e, us_erasure_kind_t kind)
 /* erases the URL or the id of each line, and prints what it was answered */
 
 static int
-us_erase_own(us_erasing_t *e, const us_str_t *lines, size_t n)
+us_erase_own(void *data, us_str_t *lines, size_t n)
 {
+    us_erasing_t *e = data;
+
     size_t              i, k, len;
     uint8_t             url[US_URL_MAX + 8];
     uint64_t            id;
@@ -407,25 +408,6 @@ us_erase_own(us_erasing_t *e, const us_str_t *lines, size_t n)
     }
 
     return us_cli_output();
-}
-
-
-static int
-us_erase_lines(void *data, us_str_t *lines, size_t n)
-{
-    us_erasing_t *e = data;
-
-    return e->batch.send ? us_batch_take(&e->batch, lines, n)
-                         : us_erase_own(e, lines, n);
-}
-
-
-static int
-us_erase_flush(void *data)
-{
-    us_erasing_t *e = data;
-
-    return us_batch_flush(&e->batch);
 }
 
 
@@ -518,8 +500,7 @@ us_erase_service(us_erasing_t *e, const char *url, int n, char **args)
         return us_erase_once(e, "POST");
     }
 
-    e->batch.send = us_erase_post;
-    e->batch.data = e;
+    e->files.send = us_erase_post;
     code = us_files_all(&e->files, n, args);
 
     for (i = 0; i < e->nparts; i++) {
@@ -597,6 +578,7 @@ us_erase_directory(us_erasing_t *e, const char *dir, int n, char **args)
         number = 0;
 
     } else if (code == US_CLI_DONE) {
+        e->files.take = us_erase_own;
         code = e->site ? us_erase_own_site(e)
                        : us_files_all(&e->files, n, args);
         number = e->number;
@@ -639,8 +621,7 @@ us_erase_command(const us_cli_command_t *c, int n, char **args)
         return us_cli_usage(c);
     }
 
-    e->files.take = us_erase_lines;
-    e->files.flush = us_erase_flush;
+    e->files.flush = us_cli_flush;
     e->files.data = e;
     e->files.progress = !isatty(1);
     e->files.cut = 1;

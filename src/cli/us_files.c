@@ -313,9 +313,29 @@ us_files_init(us_files_t *f)
     f->progress = f->progress && isatty(2);
     f->began = us_clock_running();
     f->shown = f->began;
-    f->buf = malloc(US_LINES_BUFFER + 1);
+    f->buf = malloc(US_LINES_BUFFER + 1 + US_BATCH_BYTES + US_URL_MAX + 2);
 
-    return f->buf ? US_CLI_DONE : us_cli_fail("out of memory");
+    if (f->buf == NULL) {
+        return us_cli_fail("out of memory");
+    }
+
+    f->text = f->buf + US_LINES_BUFFER + 1;
+
+    return US_CLI_DONE;
+}
+
+
+static int
+us_files_flush(us_files_t *f)
+{
+    int  rc;
+
+    rc = f->waiting ? f->send(f->data, (us_str_t) { f->len, f->text }) : 0;
+
+    f->waiting = 0;
+    f->len = 0;
+
+    return rc || f->flush == NULL ? rc : f->flush(f->data);
 }
 
 
@@ -323,7 +343,7 @@ static int
 us_files_take(us_files_t *f, us_str_t *lines, size_t n)
 {
     int     rc;
-    size_t  i, k;
+    size_t  i, k, len;
 
     f->lines += n;
 
@@ -336,7 +356,20 @@ us_files_take(us_files_t *f, us_str_t *lines, size_t n)
         }
     }
 
-    rc = f->take(f->data, lines, f->urls ? k : n);
+    n = f->urls ? k : n;
+    rc = n && f->take ? f->take(f->data, lines, n) : 0;
+
+    for (i = 0; f->send && rc == 0 && i < n; i++) {
+        len = lines[i].len > US_URL_MAX ? US_URL_MAX + 1 : lines[i].len;
+
+        memcpy(f->text + f->len, lines[i].data, len);
+        f->len += len;
+        f->text[f->len++] = '\n';
+
+        if (++f->waiting == US_BATCH_LINES || f->len >= US_BATCH_BYTES) {
+            rc = us_files_flush(f);
+        }
+    }
 
     if (f->progress && us_clock_running() - f->shown > US_FILES_TICK) {
         us_files_show(f, 0);
@@ -373,7 +406,7 @@ us_files_one(us_files_t *f, const char *name)
     while (rc == 0 && got > 0) {
 
         if (f->flush && poll(&ready, 1, 0) == 0) {
-            rc = f->flush(f->data);
+            rc = us_files_flush(f);
 
             if (rc != 0) {
                 break;
@@ -449,7 +482,7 @@ us_files_one(us_files_t *f, const char *name)
         f->failed = 1;
     }
 
-    return rc || f->flush == NULL ? rc : f->flush(f->data);
+    return rc ? rc : us_files_flush(f);
 }
 
 
@@ -486,12 +519,19 @@ us_files_args(us_files_t *f, int n, char **args)
     int       i, rc;
     us_str_t  line;
 
-    for (i = 0, rc = US_CLI_DONE; i < n && rc == US_CLI_DONE; i++) {
+    f->urls = 0;
+    f->progress = 0;
+    rc = us_files_init(f);
+
+    for (i = 0; i < n && rc == US_CLI_DONE; i++) {
         line = us_str_of(args[i]);
-        rc = f->take(f->data, &line, 1);
+        rc = us_files_take(f, &line, 1);
     }
 
-    return rc ? rc : f->flush(f->data);
+    rc = rc ? rc : us_files_flush(f);
+    us_files_end(f);
+
+    return rc;
 }
 
 
@@ -572,40 +612,4 @@ us_files_normalize(us_norm_t *norm, us_norm_ws_t *ws, const us_str_t *lines,
     }
 
     return &u;
-}
-
-
-int
-us_batch_flush(us_batch_t *b)
-{
-    int  rc;
-
-    rc = b->n ? b->send(b->data, (us_str_t) { b->len, b->text }) : US_CLI_DONE;
-
-    b->n = 0;
-    b->len = 0;
-
-    return rc ? rc : us_cli_flush(NULL);
-}
-
-
-int
-us_batch_take(us_batch_t *b, const us_str_t *lines, size_t n)
-{
-    int     rc;
-    size_t  i, len;
-
-    for (i = 0, rc = US_CLI_DONE; i < n && rc == US_CLI_DONE; i++) {
-        len = lines[i].len > US_URL_MAX ? US_URL_MAX + 1 : lines[i].len;
-
-        memcpy(b->text + b->len, lines[i].data, len);
-        b->len += len;
-        b->text[b->len++] = '\n';
-
-        if (++b->n == US_BATCH_LINES || b->len >= US_BATCH_BYTES) {
-            rc = us_batch_flush(b);
-        }
-    }
-
-    return rc;
 }

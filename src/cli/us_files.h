@@ -4,6 +4,7 @@
  * the progress on a terminal.
  *
  *     FILE...  --> us_lines (plain, gz, xz, zstd) --> groups of lines --> take
+ *                                                 `-> batches of lines --> send
  */
 
 
@@ -24,11 +25,21 @@
                                          or cut */
 #define US_FILES_GROUP   256          /* lines that come together, at most */
 
+#define US_BATCH_LINES   1000         /* of a request to a service */
+#define US_BATCH_BYTES   (512 * 1024)
+
 
 typedef struct {
 
-    /* a group of lines; returns 0, or an exit code after a message */
+    /* a group of lines; returns 0, or an exit code after a message; or NULL */
     int            (*take)(void *data, us_str_t *lines, size_t n);
+
+    /*
+     * Lines, after `take`, as a text for one request, with a newline each; the
+     * same.  A line that is longer than any URL is cut: of what is no URL, the
+     * length is enough.
+     */
+    int            (*send)(void *data, us_str_t text);
 
     /*
      * Writes what has been held back, also before a wait for more input, so
@@ -55,6 +66,10 @@ typedef struct {
     pid_t            unpacker;
 
     uint8_t         *buf;
+    uint8_t         *text;            /* what waits for `send` */
+    size_t           len;
+    unsigned         waiting;         /* lines of it */
+
     uint64_t         skipped;         /* lines that were too long */
     uint64_t         lines;
     uint64_t         total;           /* bytes of all files, 0: unknown */
@@ -88,7 +103,7 @@ int us_files_all(us_files_t *f, int n, char **names);
 /* reads one file, whose size is not part of f->total */
 int us_files_one(us_files_t *f, const char *name);
 
-/* arguments as lines; for these f needs no us_files_init() */
+/* us_files_all() of arguments, which are lines */
 int us_files_args(us_files_t *f, int n, char **args);
 
 /* a `flush` of a command that prints */
@@ -106,31 +121,6 @@ typedef struct {
 
 us_files_urls_t *us_files_normalize(us_norm_t *norm, us_norm_ws_t *ws,
     const us_str_t *lines, size_t n);
-
-
-/*
- * Lines as a text for one request, with a newline each.  A line that is longer
- * than any URL is cut: of what is no URL, the length is enough.
- */
-
-#define US_BATCH_LINES  1000
-#define US_BATCH_BYTES  (512 * 1024)
-
-typedef struct {
-
-    /* the batch; returns 0, or an exit code after a message */
-    int            (*send)(void *data, us_str_t text);
-    void            *data;
-
-    unsigned         n;
-    size_t           len;
-    uint8_t          text[US_BATCH_BYTES + US_URL_MAX + 3];
-} us_batch_t;
-
-
-/* an exit code; a flush sends what is left, and writes what was printed */
-int us_batch_take(us_batch_t *b, const us_str_t *lines, size_t n);
-int us_batch_flush(us_batch_t *b);
 
 
 #endif /* _US_FILES_H_INCLUDED_ */
