@@ -174,7 +174,7 @@ us_pieces_group(const us_str_t pieces[2], size_t skip, size_t most,
     us_pieces_copy(head, pieces, skip, sizeof(head));
     need = ops->size(head, sizeof(head));
 
-    return need > (ssize_t) most && (size_t) need < n ? (size_t) need : most;
+    return need > (ssize_t) most && (size_t) need <= n ? (size_t) need : most;
 }
 
 

@@ -1523,22 +1523,23 @@ restored(void **state)
 }
 
 
-/* an operation that is longer than a row usually is, and one after it */
+/* an operation that is longer than a row usually is, and n after it */
 
 static void
-long_operation(void **state)
+long_and(unsigned n)
 {
     size_t  at;
-
-    (void) state;
 
     stage();
 
     at = nodes[0].published;
     node_add(&nodes[0], LONG_KEY);
     nodes[0].published += LONG;
-    node_add(&nodes[0], 2);
     memset(nodes[0].bytes + at + OP, 7, LONG);
+
+    while (n--) {
+        node_add(&nodes[0], 2);
+    }
 
     steps(&nodes[0], 1000);
     assert_true(nodes[0].place.ends[nodes[0].place.at % 2].sure.next
@@ -1548,6 +1549,16 @@ long_operation(void **state)
     assert_int_equal(nodes[1].published, nodes[0].published);
     assert_memory_equal(nodes[0].bytes, nodes[1].bytes, nodes[0].published);
     end();
+}
+
+
+static void
+long_operation(void **state)
+{
+    (void) state;
+
+    long_and(1);
+    long_and(0);
 }
 
 
