@@ -10,7 +10,7 @@
  *     call_request()   the head of the request, and the caller's body
  *     call_header()    the head of the reply, from u->buffer: its status, and
  *                      the headers of a table
- *     call_read()      a piece of the body, which is appended to call->text
+ *     call_read()      a piece of the body, which is appended to call->end.text
  *     call_finalize()  why it ended: call->rc
  *     call_done()      the subrequest ends; the client's request is posted,
  *                      because the subrequest is about to be finalized.  All
@@ -103,17 +103,17 @@ ngx_http_urlstore_call_done(ngx_http_request_t *sr, void *data, ngx_int_t rc)
     call->ended = 1;
 
     if (sr->upstream) {
-        call->sent = sr->upstream->request_sent;
+        call->end.sent = sr->upstream->request_sent;
     }
 
     /* of answers, those that have come count; of all else, only the whole */
 
-    if (call->code && call->rc != NGX_ERROR
+    if (call->end.code && call->rc != NGX_ERROR
         && ((sr->upstream->length <= 0
              && call->rc < NGX_HTTP_SPECIAL_RESPONSE
-             && call->received == call->text.len)
-            || (!call->single && (call->code == NGX_HTTP_OK
-                                  || call->code == NGX_HTTP_ACCEPTED))))
+             && call->received == call->end.text.len)
+            || (!call->single && (call->end.code == NGX_HTTP_OK
+                                  || call->end.code == NGX_HTTP_ACCEPTED))))
     {
         /*
          * It has done nothing: it is not ready, or it is a replica and was sent
@@ -121,9 +121,10 @@ ngx_http_urlstore_call_done(ngx_http_request_t *sr, void *data, ngx_int_t rc)
          * shard.
          */
 
-        call->refused = (call->code == NGX_HTTP_SERVICE_UNAVAILABLE
-                         || call->code == NGX_HTTP_URLSTORE_MISDIRECTED)
-                        && call->headers[NGX_HTTP_URLSTORE_CALL_REFUSED].data;
+        call->end.refused = (call->end.code == NGX_HTTP_SERVICE_UNAVAILABLE
+                             || call->end.code == NGX_HTTP_URLSTORE_MISDIRECTED)
+                            && call->headers[NGX_HTTP_URLSTORE_CALL_REFUSED]
+                               .data;
 
         /*
          * What a wrong address leads to, such as a node without a cluster, does
@@ -138,10 +139,10 @@ ngx_http_urlstore_call_done(ngx_http_request_t *sr, void *data, ngx_int_t rc)
             && tag.shard == call->map->shards[call->shard].number
             && ngx_memcmp(tag.cluster, call->map->cluster, 16) == 0)
         {
-            call->status = call->code;
+            call->end.status = call->end.code;
 
         } else {
-            call->foreign = !call->refused;
+            call->foreign = !call->end.refused;
         }
     }
 
@@ -200,7 +201,7 @@ ngx_http_urlstore_call_request(ngx_http_request_t *sr)
         b->last = ngx_sprintf(b->last, "Accept: %V\r\n", &call->accept);
     }
 
-    if (ctx->key.name && !call->reads) {
+    if (ctx->key.name && !call->end.reads) {
         b->last = ngx_sprintf(b->last, "Idempotency-Key: %016xL\r\n",
                               ctx->key.name);
     }
@@ -265,7 +266,7 @@ ngx_http_urlstore_call_lines(ngx_http_urlstore_call_t *call, u_char *p,
         return NGX_ERROR;
     }
 
-    call->code = code;
+    call->end.code = code;
     call->closes = (p[7] == '0');
 
     for ( ;; ) {
@@ -371,11 +372,11 @@ ngx_http_urlstore_call_header(ngx_http_request_t *sr)
     ngx_memcpy(p, b->start, len);
 
     if (ngx_http_urlstore_call_lines(call, p, p + len) == NGX_OK) {
-        sr->upstream->headers_in.status_n = call->code;
+        sr->upstream->headers_in.status_n = call->end.code;
         return NGX_OK;
     }
 
-    call->code = 0;
+    call->end.code = 0;
 
     ngx_log_error(NGX_LOG_ERR, sr->connection->log, 0,
                   "upstream sent an invalid header");
@@ -405,8 +406,8 @@ ngx_http_urlstore_call_read_init(void *data)
 
     u = call->sr->upstream;
 
-    u->length = call->code == NGX_HTTP_NO_CONTENT
-                || call->code == NGX_HTTP_NOT_MODIFIED ? 0
+    u->length = call->end.code == NGX_HTTP_NO_CONTENT
+                || call->end.code == NGX_HTTP_NOT_MODIFIED ? 0
                 : call->chunked ? 1 : call->rest;
 
     u->keepalive = (u->length == 0 && !call->closes);
@@ -433,13 +434,13 @@ ngx_http_urlstore_call_keep(ngx_http_urlstore_call_t *call, u_char *p,
         return NGX_ERROR;
     }
 
-    n = ngx_min(n, NGX_HTTP_URLSTORE_CALL_REPLY - call->text.len);
+    n = ngx_min(n, NGX_HTTP_URLSTORE_CALL_REPLY - call->end.text.len);
 
-    if (n > call->size - call->text.len) {
+    if (n > call->size - call->end.text.len) {
 
         /* a length that is known is the first guess */
 
-        size = ngx_max(call->size * 2, call->text.len + n);
+        size = ngx_max(call->size * 2, call->end.text.len + n);
 
         if (!call->chunked && call->sr->upstream->length > 0) {
             size = ngx_max(size, n + call->sr->upstream->length);
@@ -452,18 +453,18 @@ ngx_http_urlstore_call_keep(ngx_http_urlstore_call_t *call, u_char *p,
             return NGX_ERROR;
         }
 
-        if (call->text.len) {
-            ngx_memcpy(buf, call->buf, call->text.len);
+        if (call->end.text.len) {
+            ngx_memcpy(buf, call->buf, call->end.text.len);
         }
 
         call->buf = buf;
         call->size = size;
     }
 
-    ngx_memcpy(call->buf + call->text.len, p, n);
+    ngx_memcpy(call->buf + call->end.text.len, p, n);
 
-    call->text.data = call->buf;
-    call->text.len += n;
+    call->end.text.data = call->buf;
+    call->end.text.len += n;
 
     return NGX_OK;
 }
@@ -665,21 +666,21 @@ ngx_http_urlstore_call_send(ngx_http_urlstore_call_t *call)
 
     r = call->ctx->r;
 
-    if (call->status) {
-        call->before = call->text;
+    if (call->end.status) {
+        call->before = call->end.text;
     }
 
     call->tries++;
     call->under_way = 0;
     call->ended = 0;
-    call->sent = 0;
-    call->refused = 0;
+    call->end.sent = 0;
+    call->end.refused = 0;
     call->foreign = 0;
     ngx_memzero(call->headers, sizeof(call->headers));
-    call->code = 0;
-    call->status = 0;
+    call->end.code = 0;
+    call->end.status = 0;
     call->rc = NGX_ERROR;
-    call->text.len = 0;
+    call->end.text.len = 0;
     call->size = call->reuses ? call->size : 0;
     call->received = 0;
     call->sr = NULL;
@@ -729,27 +730,10 @@ ngx_http_urlstore_call_begin(ngx_http_urlstore_fan_t *fan,
 }
 
 
-static us_wire_end_t
-ngx_http_urlstore_call_end(const ngx_http_urlstore_call_t *call)
-{
-    us_wire_end_t  end;
-
-    end.status = call->status;
-    end.code = call->code;
-    end.text = call->text;
-    end.reads = call->reads;
-    end.sent = call->sent;
-    end.refused = call->refused;
-
-    return end;
-}
-
-
 ngx_uint_t
 ngx_http_urlstore_call_ended(ngx_http_urlstore_call_t *call)
 {
     ngx_uint_t                  nnodes, first, node;
-    us_wire_end_t               end;
     ngx_http_urlstore_calls_t  *sums;
 
     if (!call->ended) {
@@ -759,9 +743,7 @@ ngx_http_urlstore_call_ended(ngx_http_urlstore_call_t *call)
     call->ended = 0;
     nnodes = call->map->shards[call->shard].nnodes;
 
-    end = ngx_http_urlstore_call_end(call);
-
-    if (us_wire_again(&end) && call->tries < nnodes
+    if (us_wire_again(&call->end) && call->tries < nnodes
         && (!call->probes || ngx_http_urlstore_now() - call->start
                              <= 2000 * NGX_HTTP_URLSTORE_CALL_PROBE))
     {
@@ -784,8 +766,9 @@ ngx_http_urlstore_call_ended(ngx_http_urlstore_call_t *call)
     (void) ngx_atomic_fetch_add(&sums->time,
                                 ngx_http_urlstore_now() - call->start);
 
-    if (call->status == 0 || call->status == NGX_HTTP_URLSTORE_MISDIRECTED
-        || call->status >= NGX_HTTP_INTERNAL_SERVER_ERROR)
+    if (call->end.status == 0
+        || call->end.status == NGX_HTTP_URLSTORE_MISDIRECTED
+        || call->end.status >= NGX_HTTP_INTERNAL_SERVER_ERROR)
     {
         (void) ngx_atomic_fetch_add(&sums->failed, 1);
     }
@@ -793,24 +776,13 @@ ngx_http_urlstore_call_ended(ngx_http_urlstore_call_t *call)
     /* a call that shows nothing leaves what another worker has written */
 
     first = sums->node;
-    node = us_wire_node(&end, call->node, first);
+    node = us_wire_node(&call->end, call->node, first);
 
     if (node != first) {
         sums->node = node;
     }
 
     return 1;
-}
-
-
-ngx_uint_t
-ngx_http_urlstore_call_unsure(ngx_http_urlstore_call_t *call)
-{
-    us_wire_end_t  end;
-
-    end = ngx_http_urlstore_call_end(call);
-
-    return us_wire_unsure(&end);
 }
 
 
@@ -829,15 +801,16 @@ ngx_http_urlstore_call_log(ngx_http_urlstore_call_t *call, ngx_uint_t n)
 
     (void) ngx_atomic_fetch_add(&sums->items, n);
     (void) ngx_atomic_fetch_add(&sums->unknown,
-                                ngx_http_urlstore_call_unsure(call));
+                                us_wire_unsure(&call->end));
 
     ngx_log_error(NGX_LOG_WARN, call->ctx->r->connection->log, 0,
                   "shard %uD of \"%V\" has not answered %ui items: status "
                   "%ui and %uz bytes from node \"%*s\" for \"%V\"%s%s",
                   shard->number, &ctx->zone->name, n,
-                  call->status, call->text.len, node->len, node->data,
+                  (ngx_uint_t) call->end.status, call->end.text.len,
+                  node->len, node->data,
                   &call->path, call->foreign ? ", which is not this shard"
                                              : "",
-                  ngx_http_urlstore_call_unsure(call)
+                  us_wire_unsure(&call->end)
                   ? "; it may have done what it was asked" : "");
 }

@@ -83,7 +83,7 @@ ngx_http_urlstore_fan_calls(ngx_http_urlstore_fan_t *fan, ngx_uint_t n,
         fan->calls[i].ctx = fan->ctx;
         fan->calls[i].map = fan->map;
         fan->calls[i].method = method;
-        fan->calls[i].reads = (method == NGX_HTTP_GET);
+        fan->calls[i].end.reads = (method == NGX_HTTP_GET);
     }
 
     return NGX_OK;
@@ -287,10 +287,10 @@ ngx_http_urlstore_call_problem(ngx_http_urlstore_call_t *call)
 {
     static const ngx_str_t  problem = ngx_string("application/problem+json");
 
-    if (call->status != NGX_HTTP_BAD_REQUEST
-        && call->status != NGX_HTTP_NOT_FOUND
-        && call->status != NGX_HTTP_CONFLICT
-        && call->status != NGX_HTTP_INSUFFICIENT_STORAGE)
+    if (call->end.status != NGX_HTTP_BAD_REQUEST
+        && call->end.status != NGX_HTTP_NOT_FOUND
+        && call->end.status != NGX_HTTP_CONFLICT
+        && call->end.status != NGX_HTTP_INSUFFICIENT_STORAGE)
     {
         return 0;
     }
@@ -306,16 +306,17 @@ ngx_http_urlstore_relay_reply(ngx_http_urlstore_ctx_t *ctx,
 {
     ngx_str_t  *h, *cache;
 
-    ctx->status = call->status;
-    ctx->wrote = (call->status == NGX_HTTP_NO_CONTENT);
+    ctx->status = call->end.status;
+    ctx->wrote = (call->end.status == NGX_HTTP_NO_CONTENT);
     ctx->type = call->headers[NGX_HTTP_URLSTORE_CALL_TYPE];
 
-    ctx->answer = call->status == NGX_HTTP_OK ? US_ANSWER_SEEN
-                  : call->status == NGX_HTTP_NOT_FOUND ? US_ANSWER_UNKNOWN
-                  : call->status == NGX_HTTP_URLSTORE_GONE ? US_ANSWER_DELETED
+    ctx->answer = call->end.status == NGX_HTTP_OK ? US_ANSWER_SEEN
+                  : call->end.status == NGX_HTTP_NOT_FOUND ? US_ANSWER_UNKNOWN
+                  : call->end.status == NGX_HTTP_URLSTORE_GONE
+                  ? US_ANSWER_DELETED
                   : ctx->answer;
 
-    ngx_http_urlstore_problem_line(ctx->r, call->status);
+    ngx_http_urlstore_problem_line(ctx->r, call->end.status);
 
     h = call->headers;
 
@@ -354,5 +355,5 @@ ngx_http_urlstore_relay_reply(ngx_http_urlstore_ctx_t *ctx,
         ngx_http_urlstore_cache_control(ctx, 0);
     }
 
-    return ngx_http_urlstore_send_text(ctx, call->text);
+    return ngx_http_urlstore_send_text(ctx, call->end.text);
 }

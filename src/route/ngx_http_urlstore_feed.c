@@ -360,7 +360,7 @@ ngx_http_urlstore_feed_lines(ngx_http_urlstore_ctx_t *ctx,
     ngx_int_t  len;
 
     local = &feed->cursor.local[feed->map->shards[feed->at].number];
-    text = feed->fan->calls->text;
+    text = feed->fan->calls->end.text;
     from = *local;
 
     for (shown = 0; shown < feed->asked; shown++) {
@@ -380,7 +380,7 @@ ngx_http_urlstore_feed_lines(ngx_http_urlstore_ctx_t *ctx,
         text.len -= len;
     }
 
-    if (feed->fan->calls->received > feed->fan->calls->text.len) {
+    if (feed->fan->calls->received > feed->fan->calls->end.text.len) {
 
         /* its end was not read: it is asked for, unless this is no line */
 
@@ -433,8 +433,8 @@ ngx_http_urlstore_feed_done(ngx_http_urlstore_ctx_t *ctx)
         return ngx_http_urlstore_relay_reply(ctx, call);
     }
 
-    rc = call->status == NGX_HTTP_OK ? ngx_http_urlstore_feed_lines(ctx, feed)
-                                     : NGX_DECLINED;
+    rc = call->end.status == NGX_HTTP_OK
+         ? ngx_http_urlstore_feed_lines(ctx, feed) : NGX_DECLINED;
 
     if (rc == NGX_DECLINED) {
         ngx_http_urlstore_call_log(call, feed->asked);

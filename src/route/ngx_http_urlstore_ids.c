@@ -150,17 +150,18 @@ ngx_http_urlstore_relay_done(ngx_http_urlstore_ctx_t *ctx)
     call = fan->calls;
     number = call->map->shards[call->shard].number;
 
-    if (call->status != 0 && call->status != NGX_HTTP_URLSTORE_MISDIRECTED
-        && (call->status < NGX_HTTP_INTERNAL_SERVER_ERROR
-            || call->status == NGX_HTTP_SERVICE_UNAVAILABLE
-            || call->status == NGX_HTTP_INSUFFICIENT_STORAGE))
+    if (call->end.status != 0
+        && call->end.status != NGX_HTTP_URLSTORE_MISDIRECTED
+        && (call->end.status < NGX_HTTP_INTERNAL_SERVER_ERROR
+            || call->end.status == NGX_HTTP_SERVICE_UNAVAILABLE
+            || call->end.status == NGX_HTTP_INSUFFICIENT_STORAGE))
     {
         return ngx_http_urlstore_relay_reply(ctx, call);
     }
 
     ngx_http_urlstore_call_log(call, 1);
 
-    return ngx_http_urlstore_call_unsure(call)
+    return us_wire_unsure(&call->end)
            ? ngx_http_urlstore_route_unknown(ctx, number)
            : ngx_http_urlstore_route_silent(ctx, number);
 }
@@ -347,10 +348,10 @@ ngx_http_urlstore_site_done(ngx_http_urlstore_ctx_t *ctx)
 
     fan = ngx_http_get_module_ctx(ctx->r, ngx_http_urlstore_route_module);
 
-    for (i = fan->n; i && fan->calls[i - 1].status != NGX_HTTP_OK; i--) {
+    for (i = fan->n; i && fan->calls[i - 1].end.status != NGX_HTTP_OK; i--) {
         call = &fan->calls[i - 1];
 
-        if (call->status == NGX_HTTP_NOT_FOUND) {
+        if (call->end.status == NGX_HTTP_NOT_FOUND) {
             continue;
         }
 
@@ -368,7 +369,7 @@ ngx_http_urlstore_site_done(ngx_http_urlstore_ctx_t *ctx)
         return ngx_http_urlstore_site_missing(ctx);
     }
 
-    text = fan->calls[i - 1].text;
+    text = fan->calls[i - 1].end.text;
 
     if (ngx_http_urlstore_out_init(&ctx->out, ctx->r->pool, text.len + 64)
         != NGX_OK)
@@ -394,12 +395,12 @@ ngx_http_urlstore_site_done(ngx_http_urlstore_ctx_t *ctx)
     for (i = fan->n; i && counts; i--) {
         call = &fan->calls[i - 1];
 
-        if (call->status != NGX_HTTP_NOT_FOUND) {
-            counts = call->status == NGX_HTTP_OK
-                     && ngx_http_urlstore_site_member(call->text, ",\"urls\":",
-                                                      &n)
-                     && ngx_http_urlstore_site_member(call->text, ",\"last\":",
-                                                      &last);
+        if (call->end.status != NGX_HTTP_NOT_FOUND) {
+            counts = call->end.status == NGX_HTTP_OK
+                     && ngx_http_urlstore_site_member(call->end.text,
+                                                      ",\"urls\":", &n)
+                     && ngx_http_urlstore_site_member(call->end.text,
+                                                      ",\"last\":", &last);
             urls += n;
         }
     }

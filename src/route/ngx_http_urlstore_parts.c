@@ -260,7 +260,7 @@ ngx_http_urlstore_parts_done(ngx_http_urlstore_ctx_t *ctx)
     fan = ngx_http_get_module_ctx(ctx->r, ngx_http_urlstore_route_module);
 
     for (i = 0; i < fan->n; i++) {
-        if (fan->calls[i].status == NGX_HTTP_NOT_FOUND) {
+        if (fan->calls[i].end.status == NGX_HTTP_NOT_FOUND) {
             return ngx_http_urlstore_erasure_missing(ctx);
         }
     }
@@ -297,7 +297,7 @@ ngx_http_urlstore_parts_done(ngx_http_urlstore_ctx_t *ctx)
             return NGX_HTTP_INTERNAL_SERVER_ERROR;
         }
 
-        text = call->text;
+        text = call->end.text;
         part->shard = fan->map->shards[call->shard].number;
 
         if (!us_list_erasure_read(&text, part->e, &part->left)) {

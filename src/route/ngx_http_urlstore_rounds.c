@@ -129,8 +129,8 @@ ngx_http_urlstore_rounds_begin(ngx_http_urlstore_rounds_t *rounds)
 
         call->shard = lane->shard;
         call->path = lane->ask ? rounds->look_up : rounds->action;
-        call->reads = lane->ask || rounds->s.action == US_SCATTER_SEEN
-                      || rounds->s.lists;
+        call->end.reads = lane->ask || rounds->s.action == US_SCATTER_SEEN
+                          || rounds->s.lists;
 
         if (ngx_http_urlstore_out_init(&rounds->bodies[i], fan->ctx->r->pool, 0)
             != NGX_OK)
@@ -231,9 +231,10 @@ ngx_http_urlstore_rounds_ended(ngx_http_urlstore_fan_t *fan,
 
     asked = lane->part;
     n = 0;
-    answers = call->status == NGX_HTTP_OK || call->status == NGX_HTTP_ACCEPTED;
+    answers = call->end.status == NGX_HTTP_OK
+              || call->end.status == NGX_HTTP_ACCEPTED;
 
-    lane->unsure = ngx_http_urlstore_call_unsure(call);
+    lane->unsure = us_wire_unsure(&call->end);
 
     /* what a former owner has seen, a lost try may have added there */
 
@@ -243,11 +244,11 @@ ngx_http_urlstore_rounds_ended(ngx_http_urlstore_fan_t *fan,
         rounds->forgets = 1;
     }
 
-    if (answers && call->received > call->text.len) {
-        n = us_scatter_reply_cut(s, lane, call->text);
+    if (answers && call->received > call->end.text.len) {
+        n = us_scatter_reply_cut(s, lane, call->end.text);
 
     } else if (answers) {
-        n = us_scatter_reply(s, lane, call->text);
+        n = us_scatter_reply(s, lane, call->end.text);
         erasure = s->shards[lane->shard].erasure;
 
         if (erasure) {
@@ -259,7 +260,7 @@ ngx_http_urlstore_rounds_ended(ngx_http_urlstore_fan_t *fan,
     } else {
         us_scatter_failed(s, lane);
 
-        if (rounds->refusal.status == 0
+        if (rounds->refusal.end.status == 0
             && ngx_http_urlstore_call_problem(call))
         {
             rounds->refusal = *call;
@@ -269,13 +270,13 @@ ngx_http_urlstore_rounds_ended(ngx_http_urlstore_fan_t *fan,
     /* how long the answers to ids are is not known before */
 
     if (s->action == US_SCATTER_BY_ID && !lane->ask) {
-        rounds->size += call->text.len;
+        rounds->size += call->end.text.len;
         rounds->over = (rounds->limit && rounds->size > rounds->limit);
     }
 
     if (n < asked) {
 
-        if (answers || (call->status == 0 && !call->refused))
+        if (answers || (call->end.status == 0 && !call->end.refused))
         {
             lane->part = lane->n - lane->at;
             asked += lane->part;
@@ -367,7 +368,7 @@ ngx_http_urlstore_rounds_none(ngx_http_urlstore_rounds_t *rounds)
         }
     }
 
-    if (rounds->refusal.status) {
+    if (rounds->refusal.end.status) {
         return ngx_http_urlstore_relay_reply(rounds->fan->ctx,
                                              &rounds->refusal);
     }

@@ -83,7 +83,6 @@ typedef struct {
     ngx_str_t                       accept;   /* empty: not sent */
     ngx_chain_t                    *body;     /* of POST */
     off_t                           length;
-    unsigned                        reads:1;  /* it changes nothing */
     unsigned                        single:1; /* a part is no reply */
     unsigned                        probes:1; /* for the node's own state */
     unsigned                        reuses:1; /* text of the call before */
@@ -94,14 +93,12 @@ typedef struct {
     uint64_t                        start;    /* us, monotonic */
     ngx_http_request_t             *sr;
 
-    /* the reply */
-    ngx_uint_t                      status;   /* 0: none */
-    us_str_t                        text;
+    /* the reply; end.reads: the caller's */
+    us_wire_end_t                   end;
     us_str_t                        before;   /* that of the node before */
     ngx_str_t                       headers[NGX_HTTP_URLSTORE_CALL_HEADERS];
 
     /* while it is read */
-    ngx_uint_t                      code;     /* the status line's; 0: none */
     ngx_int_t                       rc;       /* of the upstream */
     u_char                         *head;     /* u->buffer */
     u_char                         *buf;      /* which has the text */
@@ -113,8 +110,6 @@ typedef struct {
 
     unsigned                        under_way:1;
     unsigned                        ended:1;  /* not looked at so far */
-    unsigned                        sent:1;   /* something was */
-    unsigned                        refused:1; /* nothing was done */
     unsigned                        foreign:1; /* another shard, or none */
     unsigned                        chunked:1;
     unsigned                        closes:1; /* the connection */
@@ -317,9 +312,6 @@ ngx_int_t ngx_http_urlstore_call_begin(ngx_http_urlstore_fan_t *fan,
 
 /* whether the call has ended since it was asked last; may begin another try */
 ngx_uint_t ngx_http_urlstore_call_ended(ngx_http_urlstore_call_t *call);
-
-/* whether the shard may have changed something, and has not answered what */
-ngx_uint_t ngx_http_urlstore_call_unsure(ngx_http_urlstore_call_t *call);
 
 /* reports in the log, and counts, that a call left n items without an answer */
 void ngx_http_urlstore_call_log(ngx_http_urlstore_call_t *call,

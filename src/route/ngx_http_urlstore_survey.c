@@ -75,7 +75,7 @@ ngx_http_urlstore_survey_put(ngx_http_urlstore_survey_t *survey,
 static us_str_t
 ngx_http_urlstore_survey_text(ngx_http_urlstore_call_t *call)
 {
-    return call->status ? call->text : call->before;
+    return call->end.status ? call->end.text : call->before;
 }
 
 
@@ -204,12 +204,12 @@ ngx_http_urlstore_survey_shards(ngx_http_urlstore_survey_t *survey)
         address = u && u->state && u->state->peer
                   ? ngx_http_urlstore_str(u->state->peer) : us_string("");
 
-        why = call->status ? "its answer is of no shard"
+        why = call->end.status ? "its answer is of no shard"
               : call->foreign ? "it is another shard, or none"
               : call->rc == NGX_HTTP_GATEWAY_TIME_OUT
-              ? (call->sent ? "it does not answer in time"
+              ? (call->end.sent ? "it does not answer in time"
                             : "it could not be connected in time")
-              : call->sent ? "it has closed the connection"
+              : call->end.sent ? "it has closed the connection"
               : "it could not be connected";
 
         survey->rc = ngx_http_urlstore_out_room(out, 256
@@ -482,10 +482,10 @@ ngx_http_urlstore_survey_order(const void *one, const void *two)
 ngx_uint_t
 ngx_http_urlstore_survey_answers(ngx_http_urlstore_call_t *call)
 {
-    return call->status && call->received == call->text.len
-           && (call->status < NGX_HTTP_INTERNAL_SERVER_ERROR
-               || call->status == NGX_HTTP_INSUFFICIENT_STORAGE)
-           && call->status != NGX_HTTP_URLSTORE_MISDIRECTED;
+    return call->end.status && call->received == call->end.text.len
+           && (call->end.status < NGX_HTTP_INTERNAL_SERVER_ERROR
+               || call->end.status == NGX_HTTP_INSUFFICIENT_STORAGE)
+           && call->end.status != NGX_HTTP_URLSTORE_MISDIRECTED;
 }
 
 
@@ -532,25 +532,25 @@ ngx_http_urlstore_survey_best(ngx_http_urlstore_ctx_t *ctx, ngx_str_t *silent,
         if (!ngx_http_urlstore_survey_answers(call)) {
             number = fan->map->shards[call->shard].number;
             p = ngx_sprintf(p, ",%ui", number);
-            unsure |= ngx_http_urlstore_call_unsure(call);
+            unsure |= us_wire_unsure(&call->end);
             continue;
         }
 
-        if (best == NULL || best->status == NGX_HTTP_NOT_FOUND
-            || (call->status >= NGX_HTTP_BAD_REQUEST
-                && call->status != NGX_HTTP_NOT_FOUND)
-            || (best->status == NGX_HTTP_OK
-                && call->status == NGX_HTTP_CREATED))
+        if (best == NULL || best->end.status == NGX_HTTP_NOT_FOUND
+            || (call->end.status >= NGX_HTTP_BAD_REQUEST
+                && call->end.status != NGX_HTTP_NOT_FOUND)
+            || (best->end.status == NGX_HTTP_OK
+                && call->end.status == NGX_HTTP_CREATED))
         {
             best = call;
         }
     }
 
     silent->len = p - silent->data;
-    reads = fan->calls[0].reads;
+    reads = fan->calls[0].end.reads;
 
     if ((best == NULL && !unsure)
-        || (reads && silent->len && best->status == NGX_HTTP_NOT_FOUND))
+        || (reads && silent->len && best->end.status == NGX_HTTP_NOT_FOUND))
     {
         /* one that does not answer may have a part */
 
@@ -577,8 +577,8 @@ ngx_http_urlstore_survey_best(ngx_http_urlstore_ctx_t *ctx, ngx_str_t *silent,
                                          "send the request again");
     }
 
-    if (best->status >= NGX_HTTP_BAD_REQUEST
-        || best->status == NGX_HTTP_NO_CONTENT)
+    if (best->end.status >= NGX_HTTP_BAD_REQUEST
+        || best->end.status == NGX_HTTP_NO_CONTENT)
     {
         return ngx_http_urlstore_relay_reply(ctx, best);
     }
@@ -610,7 +610,7 @@ ngx_http_urlstore_survey_sets(ngx_http_urlstore_ctx_t *ctx)
         return rc;
     }
 
-    ctx->status = best->status;
+    ctx->status = best->end.status;
     ctx->wrote = (ctx->r->method == NGX_HTTP_PUT);
 
     fan = ngx_http_get_module_ctx(ctx->r, ngx_http_urlstore_route_module);
@@ -623,9 +623,9 @@ ngx_http_urlstore_survey_sets(ngx_http_urlstore_ctx_t *ctx)
     }
 
     for (i = 0; i < fan->n; i++) {
-        text = fan->calls[i].text;
+        text = fan->calls[i].end.text;
 
-        while (fan->calls[i].status < NGX_HTTP_BAD_REQUEST
+        while (fan->calls[i].end.status < NGX_HTTP_BAD_REQUEST
                && ngx_http_urlstore_survey_answers(&fan->calls[i])
                && text.len)
         {
