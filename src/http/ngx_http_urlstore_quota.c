@@ -317,25 +317,22 @@ ngx_http_urlstore_quota(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 }
 
 
-/* NGX_DECLINED: an empty key has no quota, as in limit_req */
+/* an empty key has no quota, as in limit_req */
 
-static ngx_int_t
-ngx_http_urlstore_quota_client(ngx_http_request_t *r,
-    ngx_http_urlstore_quota_zone_t *zone, uint64_t *tag)
+ngx_int_t
+ngx_http_urlstore_quota_key(ngx_http_urlstore_ctx_t *ctx, ngx_str_t *key)
 {
-    ngx_str_t  key;
+    ngx_http_urlstore_quota_zone_t  *zone;
 
-    if (ngx_http_complex_value(r, &zone->key, &key) != NGX_OK) {
-        return NGX_ERROR;
+    ngx_str_null(key);
+
+    if (ctx->conf->quota == NULL) {
+        return NGX_OK;
     }
 
-    if (key.len == 0) {
-        return NGX_DECLINED;
-    }
+    zone = ctx->conf->quota->shm_zone->data;
 
-    *tag = us_quota_tag(zone->sh, ngx_http_urlstore_str(&key));
-
-    return NGX_OK;
+    return ngx_http_complex_value(ctx->r, &zone->key, key);
 }
 
 
@@ -348,19 +345,22 @@ ngx_int_t
 ngx_http_urlstore_quota_test(ngx_http_urlstore_ctx_t *ctx)
 {
     uint64_t                         level, tag, seconds;
-    ngx_int_t                        rc;
+    ngx_str_t                        key;
     ngx_http_urlstore_quota_t       *quota;
     ngx_http_urlstore_quota_zone_t  *zone;
 
     quota = ctx->conf->quota;
     zone = quota->shm_zone->data;
 
-    rc = ngx_http_urlstore_quota_client(ctx->r, zone, &tag);
-
-    if (rc != NGX_OK) {
-        return rc == NGX_DECLINED ? NGX_DECLINED
-                                  : NGX_HTTP_INTERNAL_SERVER_ERROR;
+    if (ngx_http_urlstore_quota_key(ctx, &key) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
+
+    if (key.len == 0) {
+        return NGX_DECLINED;
+    }
+
+    tag = us_quota_tag(zone->sh, ngx_http_urlstore_str(&key));
 
     ngx_shmtx_lock(&zone->shpool->mutex);
 
@@ -392,36 +392,22 @@ ngx_http_urlstore_quota_test(ngx_http_urlstore_ctx_t *ctx)
 }
 
 
-ngx_int_t
-ngx_http_urlstore_quota_key(ngx_http_urlstore_ctx_t *ctx, ngx_str_t *key)
-{
-    ngx_http_urlstore_quota_zone_t  *zone;
-
-    ngx_str_null(key);
-
-    if (ctx->conf->quota == NULL) {
-        return NGX_OK;
-    }
-
-    zone = ctx->conf->quota->shm_zone->data;
-
-    return ngx_http_complex_value(ctx->r, &zone->key, key);
-}
-
-
 void
 ngx_http_urlstore_quota_charge(ngx_http_urlstore_ctx_t *ctx, ngx_uint_t n)
 {
     uint64_t                         tag;
+    ngx_str_t                        key;
     ngx_http_urlstore_quota_zone_t  *zone;
 
     zone = ctx->conf->quota->shm_zone->data;
 
-    if (n == 0
-        || ngx_http_urlstore_quota_client(ctx->r, zone, &tag) != NGX_OK)
+    if (n == 0 || ngx_http_urlstore_quota_key(ctx, &key) != NGX_OK
+        || key.len == 0)
     {
         return;
     }
+
+    tag = us_quota_tag(zone->sh, ngx_http_urlstore_str(&key));
 
     ngx_shmtx_lock(&zone->shpool->mutex);
 
