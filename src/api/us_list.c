@@ -108,16 +108,22 @@ us_list_url(uint8_t *p, us_list_t *list, uint64_t id, const us_str_t *url)
 }
 
 
+/* a column, or a member with a comma before it: a time, or none */
+
+static uint8_t *
+us_list_time(uint8_t *p, us_format_t format, const char *name, uint64_t s)
+{
+    p = us_json_printf(p, format == US_FORMAT_TEXT ? "\t" : ",\"%s\":", name);
+
+    return us_put_known(p, format, s, 0);
+}
+
+
 uint8_t *
 us_list_claimed(uint8_t *p, const us_list_t *list)
 {
-    if (!list->times) {
-        return p;
-    }
-
-    p = us_put(p, list->format == US_FORMAT_TEXT ? "\t" : ",\"time\":");
-
-    return us_put_known(p, list->format, list->claimed, 0);
+    return list->times ? us_list_time(p, list->format, "time", list->claimed)
+                       : p;
 }
 
 
@@ -170,17 +176,6 @@ us_list_is_reason(us_str_t reason)
     }
 
     return reason.len <= US_ERASURE_REASON && us_utf8_valid(reason);
-}
-
-
-/* a column, or a member with a comma before it: a time, or none */
-
-static uint8_t *
-us_list_time(uint8_t *p, us_format_t format, const char *name, uint64_t s)
-{
-    p = us_json_printf(p, format == US_FORMAT_TEXT ? "\t" : ",\"%s\":", name);
-
-    return us_put_known(p, format, s, 0);
 }
 
 

@@ -207,11 +207,14 @@ us_media_cut(us_str_t *text, int byte)
 }
 
 
+/* in any case of letters */
+
 static int
-us_media_is(us_str_t name, const char *word)
+us_request_same(us_str_t a, us_str_t b)
 {
-    return name.len == strlen(word)
-           && strncasecmp((const char *) name.data, word, name.len) == 0;
+    return a.len == b.len
+           && strncasecmp((const char *) a.data, (const char *) b.data, a.len)
+              == 0;
 }
 
 
@@ -243,8 +246,10 @@ us_media_find(us_str_t name)
 {
     const us_media_t  *m;
 
-    for (m = us_media_types; m->name && !us_media_is(name, m->name); m++) {
-        /* void */
+    m = us_media_types;
+
+    while (m->name && !us_request_same(name, us_str_of(m->name))) {
+        m++;
     }
 
     return m;
@@ -318,8 +323,8 @@ us_media_accept(us_str_t accept, us_format_t preset)
         name = us_media_cut(&range, ';');
         reply = us_media_find(name)->reply;
 
-        if (us_media_is(name, "*/*")
-            || (us_media_is(name, "application/*")
+        if (us_str_compare(name, us_string("*/*")) == 0
+            || (us_request_same(name, us_string("application/*"))
                 && preset != US_FORMAT_TEXT))
         {
             reply = preset;
@@ -369,51 +374,43 @@ us_origin_valid(us_str_t origin)
 }
 
 
-static int
-us_origin_same(us_str_t a, us_str_t b)
-{
-    return a.len == b.len
-           && strncasecmp((const char *) a.data, (const char *) b.data, a.len)
-              == 0;
-}
-
-
 int
 us_origin_matches(us_str_t allowed, us_str_t origin)
 {
     return (allowed.len == 1 && allowed.data[0] == '*')
-           || us_origin_same(allowed, origin);
+           || us_request_same(allowed, origin);
 }
 
 
 int
 us_origin_is_host(us_str_t origin, us_str_t host)
 {
-    size_t       n, len;
-    const char  *port;
+    us_str_t  scheme, port;
 
-    if (origin.len > 7
-        && strncasecmp((const char *) origin.data, "http://", 7) == 0)
+    if (!us_str_cut(&origin, ':', &scheme) || origin.len <= 2
+        || memcmp(origin.data, "//", 2) != 0)
     {
-        n = 7;
-        port = ":80";
+        return 0;
+    }
 
-    } else if (origin.len > 8
-               && strncasecmp((const char *) origin.data, "https://", 8) == 0)
-    {
-        n = 8;
-        port = ":443";
+    origin.data += 2;
+    origin.len -= 2;
+
+    if (us_request_same(scheme, us_string("http"))) {
+        port = us_string(":80");
+
+    } else if (us_request_same(scheme, us_string("https"))) {
+        port = us_string(":443");
 
     } else {
         return 0;
     }
 
-    len = strlen(port);
-
-    if (host.len > len && memcmp(host.data + host.len - len, port, len) == 0) {
-        host.len -= len;
+    if (host.len > port.len
+        && memcmp(host.data + host.len - port.len, port.data, port.len) == 0)
+    {
+        host.len -= port.len;
     }
 
-    return us_origin_same((us_str_t) { origin.len - n, origin.data + n },
-                          host);
+    return us_request_same(origin, host);
 }
