@@ -211,7 +211,7 @@ struct ngx_http_urlstore_zone_s {
     us_audit_t                      audit;    /* fd -1: not open */
     ngx_msec_t                      audit_next;
 
-    ngx_thread_task_t              *tasks[US_ROLES];
+    ngx_thread_task_t               tasks[US_ROLES];
     ngx_event_t                     tick;
     ngx_event_t                     wake;
     ngx_queue_t                     parked;

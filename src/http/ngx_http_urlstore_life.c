@@ -55,7 +55,7 @@ ngx_http_urlstore_life_now(void *data)
 static void
 ngx_http_urlstore_life_run(void *data, ngx_log_t *log)
 {
-    us_job_run(*(us_job_t **) data);
+    us_job_run(data);
 }
 
 
@@ -73,10 +73,9 @@ ngx_http_urlstore_life_start(void *data, us_job_t *job)
 
     ngx_thread_task_t  *task;
 
-    task = zone->tasks[job->role];
+    task = &zone->tasks[job->role];
 
-    *(us_job_t **) task->ctx = job;
-
+    task->ctx = job;
     task->handler = ngx_http_urlstore_life_run;
     task->event.handler = ngx_http_urlstore_life_done;
     task->event.data = job;
@@ -124,15 +123,10 @@ ngx_http_urlstore_life_say(void *data, us_say_t level, const char *text)
         [US_SAY_EMERG] = NGX_LOG_EMERG
     };
 
-    if (zone->path.len == 0) {
-        ngx_log_error(levels[level], ngx_cycle->log, 0,
-                      "urlstore_zone \"%V\": %s", &zone->name, text);
-        return;
-    }
-
     ngx_log_error(levels[level], ngx_cycle->log, 0,
-                  "urlstore_zone \"%V\", \"%V\": %s", &zone->name, &zone->path,
-                  text);
+                  "urlstore_zone \"%V\"%s%V%s: %s", &zone->name,
+                  zone->path.len ? ", \"" : "", &zone->path,
+                  zone->path.len ? "\"" : "", text);
 }
 
 
@@ -307,6 +301,7 @@ ngx_http_urlstore_clock(ngx_http_urlstore_zone_t *zone)
 {
     int64_t                  now, ahead, offset, was;
     uint64_t                 unit;
+    ngx_atomic_uint_t        far;
     ngx_http_urlstore_sh_t  *sh;
 
     if (zone->store == NULL) {
@@ -339,19 +334,16 @@ ngx_http_urlstore_clock(ngx_http_urlstore_zone_t *zone)
     }
 
     ahead = (int64_t) us_store_clock(zone->store) - now;
+    far = ahead > (int64_t) unit;
 
-    if ((ahead > (int64_t) unit) == (sh->clock_ahead != 0)
-        || !ngx_atomic_cmp_set(&sh->clock_ahead, ahead <= (int64_t) unit,
-                               ahead > (int64_t) unit)
-        || ahead <= (int64_t) unit)
+    if (far != sh->clock_ahead
+        && ngx_atomic_cmp_set(&sh->clock_ahead, !far, far) && far)
     {
-        return;
+        ngx_log_error(NGX_LOG_WARN, ngx_cycle->log, 0,
+                      "urlstore_zone \"%V\": its clock of claims is %L seconds "
+                      "ahead of this machine's; no claim gets older until the "
+                      "time of day has reached it", &zone->name, ahead);
     }
-
-    ngx_log_error(NGX_LOG_WARN, ngx_cycle->log, 0,
-                  "urlstore_zone \"%V\": its clock of claims is %L seconds "
-                  "ahead of this machine's; no claim gets older until the time "
-                  "of day has reached it", &zone->name, ahead);
 }
 
 
@@ -648,8 +640,6 @@ ngx_http_urlstore_zone_open(ngx_http_urlstore_zone_t *zone, ngx_log_t *log)
 ngx_int_t
 ngx_http_urlstore_store_open(ngx_http_urlstore_zone_t *zone, ngx_log_t *log)
 {
-    ngx_uint_t  i;
-
     ngx_http_urlstore_life_init(zone);
 
     zone->life.lock.lock = ngx_http_urlstore_lock;
@@ -665,14 +655,6 @@ ngx_http_urlstore_store_open(ngx_http_urlstore_zone_t *zone, ngx_log_t *log)
     zone->store = zone->life.store;
     us_store_conf(zone->store, &zone->conf);
     ngx_http_urlstore_hot_attach(zone);
-
-    for (i = 0; i < US_ROLES && !zone->life.conf.memory; i++) {
-        zone->tasks[i] = ngx_thread_task_alloc(zone->cycle->pool,
-                                               sizeof(us_job_t *));
-        if (zone->tasks[i] == NULL) {
-            return NGX_ERROR;
-        }
-    }
 
     zone->tick.handler = ngx_http_urlstore_tick;
     zone->tick.data = zone;

@@ -899,10 +899,8 @@ ngx_http_urlstore_zone_cleanup(void *data)
 {
     ngx_http_urlstore_zone_t *zone = data;
 
-    if (zone->norm) {
-        us_norm_destroy(zone->norm);
-        zone->norm = NULL;
-    }
+    us_norm_destroy(zone->norm);
+    zone->norm = NULL;
 }
 
 

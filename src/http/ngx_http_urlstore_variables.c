@@ -129,7 +129,7 @@ ngx_http_urlstore_variable(ngx_http_request_t *r,
     u_char                    *p;
     ngx_int_t                  rc;
     ngx_str_t                  value;
-    ngx_http_urlstore_ctx_t   *ctx, *found;
+    ngx_http_urlstore_ctx_t   *ctx, found;
     ngx_http_urlstore_zone_t  *zone;
 
     v->not_found = 1;
@@ -143,20 +143,16 @@ ngx_http_urlstore_variable(ngx_http_request_t *r,
             return NGX_OK;
         }
 
-        found = ngx_pcalloc(r->pool, sizeof(ngx_http_urlstore_ctx_t));
-        if (found == NULL) {
-            return NGX_ERROR;
-        }
+        ngx_memzero(&found, sizeof(ngx_http_urlstore_ctx_t));
+        found.r = r;
 
-        found->r = r;
-
-        rc = ngx_http_urlstore_lookup(r, zone, found);
+        rc = ngx_http_urlstore_lookup(r, zone, &found);
 
         if (rc != NGX_OK) {
             return rc == NGX_DECLINED ? NGX_OK : NGX_ERROR;
         }
 
-        ctx = found;
+        ctx = &found;
     }
 
     switch (data) {
