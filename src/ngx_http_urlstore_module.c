@@ -524,7 +524,7 @@ ngx_http_urlstore_api(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
     ngx_str_t  *value, name;
 
-    if (ulcf->zone) {
+    if (ulcf->handler) {
         return "is duplicate: a location has one endpoint, or urlstore_api";
     }
 

@@ -225,7 +225,7 @@ ngx_http_urlstore_route(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 
     ulcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_urlstore_module);
 
-    if (ulcf->zone) {
+    if (ulcf->handler) {
         return "is duplicate: a location has one endpoint, or urlstore_api";
     }
 

@@ -246,10 +246,15 @@ for my $zone ('urlstore_zone u %s;', 'urlstore_zone u %s marks=a,b sites=on;',
 for ([ 'location ~ x { urlstore_api u; }', 'needs a prefix location' ],
     [ 'location @x { urlstore_api u; }', 'needs a prefix location' ],
     [ 'location = /x { urlstore_api u; }', 'needs a prefix location' ],
-    [ 'location /x { urlstore_add u; urlstore_seen u; }', 'is duplicate' ])
+    [ 'location /x { urlstore_add u; urlstore_seen u; }', 'is duplicate' ],
+    [ 'location /x { urlstore_add u; urlstore_cluster_admin c; }',
+        'is duplicate' ],
+    [ 'location /x { urlstore_cluster_admin c; urlstore_add u; }',
+        'is duplicate' ])
 {
     my ($conf, $words) = @$_;
-    my ($rc, $out) = $t->check("urlstore_zone u 32m;\nserver {\n"
+    my ($rc, $out) = $t->check("urlstore_zone u 32m;\n"
+        . "urlstore_cluster c %%DIR%%/none;\nserver {\n"
         . "listen 127.0.0.1:%%PORT%%;\n$conf\n}\n");
 
     isnt($rc, 0, "refused: $conf");

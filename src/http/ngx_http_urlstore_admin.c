@@ -881,7 +881,7 @@ ngx_http_urlstore_cluster_admin(ngx_conf_t *cf, ngx_command_t *cmd,
     ngx_str_t                 *value;
     ngx_http_core_loc_conf_t  *clcf;
 
-    if (ulcf->admin || ulcf->zone) {
+    if (ulcf->handler) {
         return "is duplicate: a location has one endpoint, or urlstore_api";
     }
 
