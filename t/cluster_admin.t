@@ -114,6 +114,27 @@ close $post;
 like($t->get($_)->{headers}{etag}, qr/^"2-/, "  and GET $_ shows it")
     for qw(/cluster /admin);
 
+# an erasure of a site, of a router with that map: it has begun when the next
+# map comes, and must not be called done
+
+my ($digest) = $t->get('/cluster')->{headers}{etag} =~ /-(\w{32})/;
+
+$t->disk('random 1');
+
+my $erase = IO::Socket::INET->new('127.0.0.1:' . $t->port);
+
+print $erase "POST /erase?site=a.test HTTP/1.0\r\nContent-Length: 0\r\n"
+    . "Urlstore-Map: @{['c' x 32]} 0 2 $digest\r\n\r\n";
+$erase->flush;
+
+ok(!IO::Select->new($erase)->can_read(0.3), 'an erasure waits');
+delete $t->{client};
+is($t->post('/admin', map_text(3, $uuid))->{status}, 204, '  a new map');
+$t->disk('');
+like(<$erase>, qr/^HTTP\S+ 421/, '  the erasure is of the old one');
+close $erase;
+is($t->get('/erase/1')->json->{listed}, 0, '  nothing was erased');
+
 $t->stop;
 
 

@@ -353,6 +353,10 @@ ngx_http_urlstore_erase_run(ngx_http_urlstore_ctx_t *ctx)
              ? ngx_http_urlstore_fault(ctx, NGX_HTTP_CONFLICT,
                                        "erasure %uL was lifted meanwhile, or "
                                        "is of another site", erase->number)
+             : status == US_MOVED
+             ? ngx_http_urlstore_fault(ctx, NGX_HTTP_URLSTORE_MISDIRECTED,
+                                       "the shard has a newer map than the "
+                                       "request")
              : ngx_http_urlstore_stored(ctx, status);
     }
 

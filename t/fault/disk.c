@@ -17,6 +17,7 @@
  *     writeback N      the Nth error of write-back has happened, see below
  *     die 1            the process that reports it first is killed at once
  *     rot OFFSET       segments read as 0xee from there on, past the cache
+ *     random 1         getrandom() waits for as long as this stands here
  *
  * a word and a number; an empty or missing file: nothing.  The file is read at
  * each call, so that a test changes its mind while the server runs.
@@ -130,6 +131,23 @@ mmap(void *addr, size_t len, int prot, int flags, int fd, off_t at)
     }
 
     return next(addr, len, prot, flags, fd, at);
+}
+
+
+ssize_t
+getrandom(void *p, size_t len, unsigned flags)
+{
+    static ssize_t (*next)(void *, size_t, unsigned);
+
+    if (next == NULL) {
+        next = dlsym(RTLD_NEXT, "getrandom");
+    }
+
+    while (disk_says("random")) {
+        usleep(10 * 1000);
+    }
+
+    return next(p, len, flags);
 }
 
 
