@@ -97,7 +97,7 @@ ngx_http_urlstore_origin_init(ngx_conf_t *cf)
 static ngx_uint_t
 ngx_http_urlstore_origin_named(ngx_http_request_t *r, ngx_str_t *name)
 {
-    u_char                        *last;
+    u_char                        *last, *star;
     us_str_t                       own;
     ngx_uint_t                     i;
     ngx_http_server_name_t        *sn;
@@ -123,6 +123,13 @@ ngx_http_urlstore_origin_named(ngx_http_request_t *r, ngx_str_t *name)
 #endif
 
         own = ngx_http_urlstore_str(&sn[i].name);
+        star = ngx_strlchr(sn[i].name.data + 1, sn[i].name.data + own.len, '*');
+
+        /* one star, in front or at the end: nginx knows no other name */
+
+        if (star && (*own.data == '*' || star + 1 < own.data + own.len)) {
+            continue;
+        }
 
         /* .example.com is example.com and *.example.com */
 
