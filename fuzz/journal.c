@@ -321,11 +321,14 @@ check_probe(us_reader_t *r)
     size_t      at;
     us_block_t  b;
 
-    for (at = r->offset + 1; at < file_len && !valid(at, r->head.crc); at++) {
+    for (at = r->at.offset + 1;
+         at < file_len && !valid(at, r->head.crc);
+         at++)
+    {
         /* void */
     }
 
-    if (us_reader_probe(r, r->offset + 1, &b) != (at < file_len ? at : 0)) {
+    if (us_reader_probe(r, r->at.offset + 1, &b) != (at < file_len ? at : 0)) {
         broken("probe");
     }
 }
@@ -360,8 +363,9 @@ check_reader(us_segment_kind_t kind, walk_t *w)
             broken("reader: block");
         }
 
-        if (rc != US_READ_BAD && (r.offset != w->at || r.ids != w->ids
-                                  || r.blocks != w->blocks))
+        if (rc != US_READ_BAD && (r.at.offset != w->at
+                                  || r.at.ids != w->ids
+                                  || r.at.blocks != w->blocks))
         {
             broken("reader: place");
         }

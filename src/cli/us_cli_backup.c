@@ -253,12 +253,12 @@ us_backup_files(us_backup_t *b, uint64_t target)
                                  b->manifest.uuid, &us_data_ops,
                                  US_READ_CACHE);
 
-            while (end == US_READ_BLOCK && r.lsn < target) {
+            while (end == US_READ_BLOCK && r.at.lsn < target) {
                 end = us_reader_next(&r, &block, &p);
             }
 
             if (end == US_READ_BLOCK) {
-                limit = r.offset;
+                limit = r.at.offset;
             }
 
             us_reader_close(&r);

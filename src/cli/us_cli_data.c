@@ -336,7 +336,7 @@ us_cli_data_file(us_cli_file_t *f, int dirfd, us_segment_kind_t kind,
     f->size = r->fd == -1 ? 0 : us_reader_size(r);
 
     if (f->end == US_READ_BAD) {
-        for (at = us_reader_probe(r, r->offset + 1, &b);
+        for (at = us_reader_probe(r, r->at.offset + 1, &b);
              at != 0;
              at = us_reader_probe(r, at + US_BLOCK_HEADER + b.len, &b))
         {

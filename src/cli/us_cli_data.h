@@ -48,7 +48,7 @@ typedef struct {
     uint64_t           size;
     uint64_t           follow;        /* valid blocks after a bad place */
     us_disk_error_t    error;
-    us_reader_t        r;             /* r.offset: up to where it is good */
+    us_reader_t        r;             /* r.at.offset: up to where it is good */
 } us_cli_file_t;
 
 

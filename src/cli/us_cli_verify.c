@@ -60,17 +60,17 @@ us_verify_file(us_cli_data_t *d, us_segment_kind_t kind, uint64_t lsn,
 
     bad = 1;
 
-    if (f.end == US_READ_FOOTER && f.size == f.r.offset) {
+    if (f.end == US_READ_FOOTER && f.size == f.r.at.offset) {
         bad = 0;
 
     } else if (f.end == US_READ_END) {
         bad = !newest;
 
     } else if (f.end == US_READ_BAD && newest && f.follow == 0
-               && f.r.offset)
+               && f.r.at.offset)
     {
         printf("torn     %s: %" PRIu64 " bytes to be cut\n", f.error.text,
-               f.size - f.r.offset);
+               f.size - f.r.at.offset);
         bad = 0;
     }
 
@@ -78,7 +78,7 @@ us_verify_file(us_cli_data_t *d, us_segment_kind_t kind, uint64_t lsn,
 
     printf("%s  %s  %" PRIu64 " bytes, %" PRIu64 " blocks, LSN %" PRIu64
            ", %" PRIu64 " ids\n", bad ? "DAMAGED" : "ok     ", name, f.size,
-           f.r.blocks, f.r.lsn, f.r.ids);
+           f.r.at.blocks, f.r.at.lsn, f.r.at.ids);
 
     if (bad) {
         printf("         %s\n", f.error.text[0] ? f.error.text
@@ -127,10 +127,10 @@ us_verify_where(us_cli_data_t *d, uint64_t id, char *text, size_t size)
                             US_READ_CACHE);
 
         while (rc == US_READ_BLOCK && !found) {
-            at = r.offset;
+            at = r.at.offset;
             rc = us_reader_next(&r, &b, &p);
 
-            if (rc == US_READ_BLOCK && b.ids <= id && id < r.ids) {
+            if (rc == US_READ_BLOCK && b.ids <= id && id < r.at.ids) {
                 snprintf(text, size, "given by \"%s\" at offset %" PRIu64,
                          name, at);
                 found = 1;
@@ -578,7 +578,7 @@ us_stat_run(const us_cli_command_t *c, int n, char **args)
             us_cli_data_file(&f, d.dirfd, US_SEGMENT_SNAPSHOT, m.snapshot,
                              m.uuid);
             printf("snapshot   %016" PRIx64 ", %" PRIu64 " bytes, %" PRIu64
-                   " ids\n", m.snapshot, f.size, f.r.ids);
+                   " ids\n", m.snapshot, f.size, f.r.at.ids);
             bad = us_stat_damage(&f, f.end == US_READ_FOOTER);
 
         } else {
@@ -594,8 +594,8 @@ us_stat_run(const us_cli_command_t *c, int n, char **args)
                                       || f.end == US_READ_END);
         }
 
-        printf("ids        %" PRIu64 "\nlsn        %" PRIu64 "\n", f.r.ids,
-               f.r.lsn);
+        printf("ids        %" PRIu64 "\nlsn        %" PRIu64 "\n", f.r.at.ids,
+               f.r.at.lsn);
 
         if (d.marked) {
             printf("written    %" PRIu64 "\ndurable    %" PRIu64 "\n",
@@ -605,8 +605,8 @@ us_stat_run(const us_cli_command_t *c, int n, char **args)
         bytes = us_dir_bytes(d.dirfd);
         printf("bytes      %" PRIu64 "\n", bytes);
 
-        if (f.r.ids) {
-            printf("per id     %.2f\n", (double) bytes / f.r.ids);
+        if (f.r.at.ids) {
+            printf("per id     %.2f\n", (double) bytes / f.r.at.ids);
         }
 
         code = bad ? US_CLI_REFUSED : US_CLI_DONE;

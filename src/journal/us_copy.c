@@ -204,24 +204,14 @@ us_copy_head(us_copy_t *c, us_place_t *at, const us_manifest_t *m)
     us_frame_t         f;
     us_segment_head_t  h;
 
-    memset(&h, 0, sizeof(us_segment_head_t));
     h.kind = US_SEGMENT_JOURNAL;
     memcpy(h.uuid, at->uuid, 16);
     h.epoch = at->epoch;
-    h.lsn = at->tail.lsn;
-    h.ids = at->tail.ids;
-    h.prev = at->tail.crc;
-
-    f.type = US_FRAME_HEAD;
-    f.p = p;
-    f.len = us_segment_head_write(p, &h);
 
     to = *at;
-    to.tail.segment = h.lsn;
-    to.tail.offset = f.len;
-    to.tail.blocks = 0;
-    to.tail.crc = h.crc;
-    to.tail.seed = h.crc;
+    f.type = US_FRAME_HEAD;
+    f.p = p;
+    f.len = us_tail_begin(&to.tail, p, &h);
 
     rc = us_copy_frame(c, at, &to, &f, m);
 
@@ -267,26 +257,19 @@ us_copy_block(us_copy_t *c, us_place_t *at, const us_manifest_t *m,
                             ops.len);
     }
 
+    to = *at;
+    f.p = p;
+    f.len = US_BLOCK_HEADER + ops.len;
+
     if (ops.len) {
         memcpy(p + US_BLOCK_HEADER, ops.data, ops.len);
+        f.type = US_FRAME_BLOCK;
+        (void) us_tail_block(&to.tail, p, ops.len, ids, 0);
+
+    } else {
+        f.type = US_FRAME_FOOTER;
+        us_tail_footer(&to.tail, p);
     }
-
-    memset(&f, 0, sizeof(us_frame_t));
-    f.type = ops.len ? US_FRAME_BLOCK : US_FRAME_FOOTER;
-    f.p = p;
-    f.block.len = (uint32_t) ops.len;
-    f.block.lsn = at->tail.lsn;
-    f.block.ids = at->tail.ids;
-    f.block.durable = ops.len ? 0 : at->tail.blocks;
-    f.block.prev = at->tail.crc;
-    f.len = us_block_write(p, &f.block, at->tail.seed);
-
-    to = *at;
-    to.tail.offset = ops.len ? at->tail.offset + f.len : 0;
-    to.tail.blocks += ops.len != 0;
-    to.tail.lsn += ops.len;
-    to.tail.ids += ids;
-    to.tail.crc = f.block.crc;
 
     rc = us_copy_frame(c, at, &to, &f, m);
 

@@ -127,13 +127,13 @@ us_recovery_goes_on(const us_reader_t *reader, us_disk_error_t *e)
     if (size == -1) {
         us_disk_fail(e, errno, "fstat of \"%s\" failed", reader->name);
 
-    } else if (size != (int64_t) reader->offset) {
+    } else if (size != (int64_t) reader->at.offset) {
         us_disk_fail(e, 0, "\"%s\" at offset %" PRIu64
                      ": something follows the footer", reader->name,
-                     reader->offset);
+                     reader->at.offset);
     }
 
-    return size != (int64_t) reader->offset;
+    return size != (int64_t) reader->at.offset;
 }
 
 
@@ -247,8 +247,8 @@ us_recovery_segment(us_recovery_t *r, us_reader_t *reader, us_read_t *end)
     const uint8_t    *p;
 
     while (*end == US_READ_BLOCK) {
-        ids = reader->ids;
-        offset = reader->offset;
+        ids = reader->at.ids;
+        offset = reader->at.offset;
 
         *end = us_reader_next(reader, &b, &p);
 
@@ -271,7 +271,7 @@ us_recovery_segment(us_recovery_t *r, us_reader_t *reader, us_read_t *end)
             break;
         }
 
-        r->done += reader->offset - offset;
+        r->done += reader->at.offset - offset;
 
         us_fault(US_FAULT_LOAD);
 
@@ -291,12 +291,12 @@ us_recovery_segment(us_recovery_t *r, us_reader_t *reader, us_read_t *end)
 
     /* something must follow what had been read before */
 
-    if (reader->head.kind == US_SEGMENT_JOURNAL && reader->lsn < r->lsn
+    if (reader->head.kind == US_SEGMENT_JOURNAL && reader->at.lsn < r->lsn
         && *end != US_READ_FAILED)
     {
         us_disk_fail(&r->error, 0, "\"%s\" ends at offset %" PRIu64 ", LSN "
                      "%016" PRIx64 ", before %016" PRIx64 " that had been "
-                     "reached", reader->name, reader->offset, reader->lsn,
+                     "reached", reader->name, reader->at.offset, reader->at.lsn,
                      r->lsn);
         return US_RECOVERY_DAMAGED;
     }
@@ -321,7 +321,7 @@ us_recovery_snapshot(us_recovery_t *r, us_read_t *end)
 
     if (rc == US_RECOVERY_OK && *end == US_READ_END) {
         us_disk_fail(&reader.error, 0, "\"%s\" is cut off at offset %" PRIu64,
-                     name, reader.offset);
+                     name, reader.at.offset);
         *end = US_READ_BAD;
     }
 
@@ -330,14 +330,14 @@ us_recovery_snapshot(us_recovery_t *r, us_read_t *end)
         rc = US_RECOVERY_DAMAGED;
     }
 
-    if (rc == US_RECOVERY_OK && reader.lsn != r->manifest.snapshot) {
+    if (rc == US_RECOVERY_OK && reader.at.lsn != r->manifest.snapshot) {
         us_disk_fail(&r->error, 0, "\"%s\" covers another LSN, %016" PRIx64,
-                     name, reader.lsn);
+                     name, reader.at.lsn);
         rc = US_RECOVERY_DAMAGED;
     }
 
     if (rc == US_RECOVERY_OK) {
-        r->lsn = reader.lsn;
+        r->lsn = reader.at.lsn;
     }
 
     us_reader_close(&reader);
@@ -415,7 +415,7 @@ us_recovery_follow(us_recovery_t *r, us_reader_t *reader, uint64_t from)
     }
 
     if (valid == 0
-        || (!us_recovery_running(r) && known <= reader->lsn))
+        || (!us_recovery_running(r) && known <= reader->at.lsn))
     {
         return 0;
     }
@@ -498,14 +498,14 @@ us_recovery_end(us_recovery_t *r, us_reader_t *reader, us_read_t end)
     int64_t  size;
 
     /*
-     * The segment may have a bad place at reader->offset.  A kill loses nothing
-     * as long as the machine runs.  So valid blocks past the bad place are
-     * excused only if the machine was restarted, and only if none of them says
-     * that the place was durable.  What a copy lacks is sent again.
+     * The segment may have a bad place at reader->at.  A kill loses nothing as
+     * long as the machine runs.  So valid blocks past the bad place are excused
+     * only if the machine was restarted, and only if none of them says that the
+     * place was durable.  What a copy lacks is sent again.
      */
 
     if (end == US_READ_BAD && r->manifest.state != US_STATE_REPLICA
-        && us_recovery_follow(r, reader, reader->offset + 1))
+        && us_recovery_follow(r, reader, reader->at.offset + 1))
     {
         return US_RECOVERY_DAMAGED;
     }
@@ -521,10 +521,11 @@ us_recovery_end(us_recovery_t *r, us_reader_t *reader, us_read_t end)
         fd = openat(r->dirfd, reader->name, O_WRONLY|O_NOFOLLOW|O_CLOEXEC);
 
         if (size == -1 || fd == -1
-            || ftruncate(fd, (off_t) reader->offset) == -1 || fsync(fd) == -1)
+            || ftruncate(fd, (off_t) reader->at.offset) == -1
+            || fsync(fd) == -1)
         {
             us_disk_fail(&r->error, errno, "\"%s\" could not be cut to %" PRIu64
-                         " bytes", reader->name, reader->offset);
+                         " bytes", reader->name, reader->at.offset);
 
             if (fd != -1) {
                 (void) close(fd);
@@ -535,7 +536,7 @@ us_recovery_end(us_recovery_t *r, us_reader_t *reader, us_read_t end)
 
         (void) close(fd);
 
-        r->cut = size - reader->offset;
+        r->cut = size - reader->at.offset;
         r->torn = reader->error;
     }
 
@@ -603,9 +604,8 @@ us_recovery_journal(us_recovery_t *r, const us_dir_t *dir, int owner)
 
         /* a writer would go on where the reader has come to */
 
-        r->tail.segment = reader.head.lsn;
-        us_reader_tail(&reader, &r->tail);
-        prev = reader.crc;
+        r->tail = reader.at;
+        prev = reader.at.crc;
 
         /* may it end so?  Only the last one may be cut off, or torn */
 
@@ -613,7 +613,7 @@ us_recovery_journal(us_recovery_t *r, const us_dir_t *dir, int owner)
             /* it is known why */
 
         } else if (end == US_READ_FAILED || end == US_READ_VERSION
-                   || (end == US_READ_BAD && (!last || reader.offset == 0)))
+                   || (end == US_READ_BAD && (!last || reader.at.offset == 0)))
         {
             r->error = reader.error;
             rc = US_RECOVERY_DAMAGED;
@@ -625,7 +625,7 @@ us_recovery_journal(us_recovery_t *r, const us_dir_t *dir, int owner)
 
         } else if (!last && end == US_READ_END) {
             us_disk_fail(&r->error, 0, "\"%s\" is cut off at offset %" PRIu64,
-                         reader.name, reader.offset);
+                         reader.name, reader.at.offset);
             rc = US_RECOVERY_DAMAGED;
         }
 
@@ -638,9 +638,9 @@ us_recovery_journal(us_recovery_t *r, const us_dir_t *dir, int owner)
 
         } else if (rc == US_RECOVERY_OK && last && r->whole
                    && end == US_READ_BAD
-                   && us_reader_probe(&reader, reader.offset, &b)
-                      != reader.offset
-                   && us_recovery_follow(r, &reader, reader.offset + 1))
+                   && us_reader_probe(&reader, reader.at.offset, &b)
+                      != reader.at.offset
+                   && us_recovery_follow(r, &reader, reader.at.offset + 1))
         {
             /*
              * The same for a reader, which changes nothing.  The block at the

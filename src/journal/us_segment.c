@@ -100,6 +100,58 @@ us_block_write(uint8_t *p, us_block_t *b, uint32_t seed)
 }
 
 
+size_t
+us_tail_begin(us_tail_t *tail, uint8_t *p, us_segment_head_t *h)
+{
+    h->lsn = tail->lsn;
+    h->ids = tail->ids;
+    h->prev = tail->crc;
+
+    tail->segment = tail->lsn;
+    tail->offset = us_segment_head_write(p, h);
+    tail->blocks = 0;
+    tail->crc = h->crc;
+    tail->seed = h->crc;
+
+    return US_SEGMENT_HEADER;
+}
+
+
+size_t
+us_tail_block(us_tail_t *tail, uint8_t *p, size_t len, uint64_t ids,
+    uint64_t durable)
+{
+    size_t      n;
+    us_block_t  b;
+
+    b.len = (uint32_t) len;
+    b.lsn = tail->lsn;
+    b.ids = tail->ids;
+    b.durable = durable;
+    b.prev = tail->crc;
+
+    n = us_block_write(p, &b, tail->seed);
+
+    tail->offset += n;
+    tail->blocks++;
+    tail->lsn += len;
+    tail->ids += ids;
+    tail->crc = b.crc;
+
+    return n;
+}
+
+
+void
+us_tail_footer(us_tail_t *tail, uint8_t p[US_BLOCK_HEADER])
+{
+    (void) us_tail_block(tail, p, 0, 0, tail->blocks);
+
+    tail->offset = 0;
+    tail->blocks--;
+}
+
+
 /*
  * Reads a block's fields.  Returns 0 if it cannot be one: wrong magic, a
  * length that no writer writes.
@@ -232,8 +284,8 @@ static us_read_t
 us_reader_bad(us_reader_t *r, const char *what)
 {
     us_disk_fail(&r->error, 0, "\"%s\" at offset %" PRIu64 ": %s (LSN %" PRIu64
-                 ", %" PRIu64 " ids before)", r->name, r->offset, what,
-                 r->lsn, r->ids);
+                 ", %" PRIu64 " ids before)", r->name, r->at.offset,
+                 what, r->at.lsn, r->at.ids);
 
     return US_READ_BAD;
 }
@@ -246,7 +298,6 @@ us_reader_head(us_reader_t *r, const uint8_t *p, us_segment_kind_t kind,
     const uint8_t *uuid)
 {
     unsigned  version;
-    uint64_t  lsn;
 
     r->head.kind = kind;
     r->head.crc = us_get32(p + 60);
@@ -278,17 +329,17 @@ us_reader_head(us_reader_t *r, const uint8_t *p, us_segment_kind_t kind,
         return us_reader_bad(r, "the file is of another store");
     }
 
-    if (kind == US_SEGMENT_JOURNAL
-        && us_segment_parse_name(r->name, kind, &lsn) == 0
-        && lsn != r->head.lsn)
+    if (us_segment_parse_name(r->name, kind, &r->at.segment) == 0
+        && kind == US_SEGMENT_JOURNAL && r->at.segment != r->head.lsn)
     {
         return us_reader_bad(r, "the name is of another segment");
     }
 
-    r->offset = US_SEGMENT_HEADER;
-    r->lsn = r->head.lsn;
-    r->ids = r->head.ids;
-    r->crc = r->head.crc;
+    r->at.offset = US_SEGMENT_HEADER;
+    r->at.lsn = r->head.lsn;
+    r->at.ids = r->head.ids;
+    r->at.crc = r->head.crc;
+    r->at.seed = r->head.crc;
 
     return US_READ_BLOCK;
 }
@@ -434,10 +485,10 @@ us_reader_follows(us_reader_t *r, const uint8_t *c, us_block_t *b)
         return us_reader_bad(r, "a block's CRC is wrong");
     }
 
-    if (b->prev != r->crc
-        || (b->len == 0 && b->durable != r->blocks)
-        || b->ids != r->ids
-        || (b->lsn != r->lsn
+    if (b->prev != r->at.crc
+        || (b->len == 0 && b->durable != r->at.blocks)
+        || b->ids != r->at.ids
+        || (b->lsn != r->at.lsn
             && (b->len || r->head.kind == US_SEGMENT_JOURNAL)))
     {
         return us_reader_bad(r, "a block does not follow the one before");
@@ -447,16 +498,16 @@ us_reader_follows(us_reader_t *r, const uint8_t *c, us_block_t *b)
         return us_reader_bad(r, "a block does not hold whole operations");
     }
 
-    r->offset += US_BLOCK_HEADER + b->len;
-    r->lsn = b->lsn + b->len;
-    r->ids += ids;
-    r->crc = b->crc;
+    r->at.offset += US_BLOCK_HEADER + b->len;
+    r->at.lsn = b->lsn + b->len;
+    r->at.ids += ids;
+    r->at.crc = b->crc;
 
     if (b->len == 0) {
         return US_READ_FOOTER;
     }
 
-    r->blocks++;
+    r->at.blocks++;
 
     return US_READ_BLOCK;
 }
@@ -468,7 +519,7 @@ us_reader_next(us_reader_t *r, us_block_t *b, const uint8_t **p)
     size_t          got;
     const uint8_t  *c;
 
-    c = us_reader_need(r, r->offset, US_BLOCK_HEADER, &got);
+    c = us_reader_need(r, r->at.offset, US_BLOCK_HEADER, &got);
 
     if (c == NULL) {
         return US_READ_FAILED;
@@ -486,7 +537,7 @@ us_reader_next(us_reader_t *r, us_block_t *b, const uint8_t **p)
         return us_reader_bad(r, "no block begins here");
     }
 
-    c = us_reader_need(r, r->offset, US_BLOCK_HEADER + b->len, &got);
+    c = us_reader_need(r, r->at.offset, US_BLOCK_HEADER + b->len, &got);
 
     if (c == NULL) {
         return US_READ_FAILED;
@@ -523,25 +574,9 @@ us_reader_take(us_reader_t *r, const uint8_t *p, size_t len, us_block_t *b,
 
 
 void
-us_reader_tail(const us_reader_t *r, us_tail_t *tail)
-{
-    tail->offset = r->offset;
-    tail->blocks = r->blocks;
-    tail->lsn = r->lsn;
-    tail->ids = r->ids;
-    tail->crc = r->crc;
-    tail->seed = r->head.crc;
-}
-
-
-void
 us_reader_resume(us_reader_t *r, const us_tail_t *tail)
 {
-    r->offset = tail->offset;
-    r->blocks = tail->blocks;
-    r->lsn = tail->lsn;
-    r->ids = tail->ids;
-    r->crc = tail->crc;
+    r->at = *tail;
     r->buf_len = 0;
 }
 

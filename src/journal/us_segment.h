@@ -112,10 +112,37 @@ typedef struct {
 } us_ops_t;
 
 
+/*
+ * A place in a file: the next block begins there.  The tail of a journal is the
+ * place at which the next writer appends.
+ */
+
+typedef struct {
+    uint64_t           segment;       /* the LSN in the file's name */
+    uint64_t           offset;        /* 0: the segment is to be made */
+    uint64_t           blocks;        /* in it */
+    uint64_t           lsn;           /* all below is written */
+    uint64_t           ids;           /* given below lsn */
+    uint32_t           crc;           /* of the last block */
+    uint32_t           seed;          /* of the segment's header */
+    uint64_t           renewed;       /* times: see us_writer_renew() */
+} us_tail_t;
+
+
 /* writing: both return the bytes written at p, and fill in crc */
 
 size_t us_segment_head_write(uint8_t *p, us_segment_head_t *h);
 size_t us_block_write(uint8_t *p, us_block_t *b, uint32_t seed);
+
+/*
+ * The same of what comes at a place, which moves past it: the header of a file
+ * that begins there, of which h has kind, uuid and epoch; a block, whose
+ * payload of len bytes is in its place; and the footer.
+ */
+size_t us_tail_begin(us_tail_t *tail, uint8_t *p, us_segment_head_t *h);
+size_t us_tail_block(us_tail_t *tail, uint8_t *p, size_t len, uint64_t ids,
+    uint64_t durable);
+void us_tail_footer(us_tail_t *tail, uint8_t p[US_BLOCK_HEADER]);
 
 /*
  * A stream in two pieces, as a ring has it: copies len bytes that follow the
@@ -145,25 +172,8 @@ int us_segment_parse_name(const char *name, us_segment_kind_t kind,
 
 
 /*
- * A place in a file: the next block begins there.  The tail of a journal is the
- * place at which the next writer appends.
- */
-
-typedef struct {
-    uint64_t           segment;       /* its first LSN */
-    uint64_t           offset;        /* 0: the segment is to be made */
-    uint64_t           blocks;        /* in it */
-    uint64_t           lsn;           /* all below is written */
-    uint64_t           ids;           /* given below lsn */
-    uint32_t           crc;           /* of the last block */
-    uint32_t           seed;          /* of the segment's header */
-    uint64_t           renewed;       /* times: see us_writer_renew() */
-} us_tail_t;
-
-
-/*
  * Reads one file block by block and checks all of the above.  The next block
- * must begin at offset, with lsn, ids and crc.
+ * must begin at `at`, with its lsn, ids and crc.
  */
 
 typedef struct {
@@ -171,14 +181,9 @@ typedef struct {
     const us_ops_t    *ops;
     char               name[US_DISK_NAME];
     us_segment_head_t  head;
+    us_tail_t          at;            /* offset 0: no header was read */
     unsigned           now:1;         /* no read waits for the disk */
     unsigned           aligned:1;     /* reads begin at US_DISK_BLOCKs */
-
-    uint64_t           offset;
-    uint64_t           lsn;
-    uint64_t           ids;
-    uint64_t           blocks;
-    uint32_t           crc;
 
     us_disk_error_t    error;
 
@@ -213,9 +218,6 @@ void us_reader_close(us_reader_t *r);
 
 /* US_READ_BLOCK: p is valid until the next call */
 us_read_t us_reader_next(us_reader_t *r, us_block_t *b, const uint8_t **p);
-
-/* sets the place that the reader has reached: all but segment and renewed */
-void us_reader_tail(const us_reader_t *r, us_tail_t *tail);
 
 /* goes on at a place that another reader of the same file has reached */
 void us_reader_resume(us_reader_t *r, const us_tail_t *tail);

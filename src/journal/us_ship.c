@@ -163,7 +163,7 @@ us_ship_segment(us_ship_t *s, const us_tail_t *tail)
     }
 
     s->at.kind = US_SEGMENT_JOURNAL;
-    us_reader_tail(&s->reader, t);
+    *t = s->reader.at;
 
     return US_SHIP_OK;
 }
@@ -189,7 +189,7 @@ us_ship_open(us_ship_t *s, const us_tail_t *tail)
     rc = us_ship_file(s, name);
 
     if (rc == US_SHIP_OK && t->offset == US_SEGMENT_HEADER) {
-        us_reader_tail(&s->reader, t);
+        *t = s->reader.at;
     }
 
     return rc;
@@ -387,12 +387,12 @@ us_ship_next(us_ship_t *s, const us_tail_t *tail, uint64_t durable,
 
     /* whether the bytes of the next block will not change any more */
 
-    if (s->at.kind == US_SEGMENT_JOURNAL && r->offset >= s->limit) {
+    if (s->at.kind == US_SEGMENT_JOURNAL && r->at.offset >= s->limit) {
         s->limit = s->at.tail.segment == tail->segment && tail->offset
                    ? tail->offset : UINT64_MAX;
         r->buf_len = 0;
 
-        if (r->offset >= s->limit) {
+        if (r->at.offset >= s->limit) {
             return us_ship_wait(s);
         }
     }
@@ -405,8 +405,8 @@ us_ship_next(us_ship_t *s, const us_tail_t *tail, uint64_t durable,
 
     /* no block before the footer shows whether the count is right */
 
-    if (end == US_READ_BAD && s->named && b.len == 0 && b.durable != r->blocks
-        && b.prev == r->crc)
+    if (end == US_READ_BAD && s->named && b.len == 0
+        && b.durable != r->at.blocks && b.prev == r->at.crc)
     {
         return us_ship_gone(s, "the file has another count of blocks");
     }
@@ -425,7 +425,7 @@ us_ship_next(us_ship_t *s, const us_tail_t *tail, uint64_t durable,
     }
 
     *p -= US_BLOCK_HEADER;
-    us_reader_tail(r, &s->at.tail);
+    s->at.tail = r->at;
     *len = US_BLOCK_HEADER + b.len;
     s->sent += *len;
 

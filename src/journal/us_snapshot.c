@@ -29,15 +29,17 @@ int
 us_snapshot_begin(us_snapshot_t *s, int dirfd, const uint8_t *uuid,
     uint64_t epoch, const us_ops_t *ops)
 {
-    uint8_t  p[US_SEGMENT_HEADER];
+    uint8_t            p[US_SEGMENT_HEADER];
+    us_segment_head_t  head;
 
     memset(s, 0, sizeof(us_snapshot_t));
 
     s->dirfd = dirfd;
     s->ops = ops;
-    s->head.kind = US_SEGMENT_SNAPSHOT;
-    s->head.epoch = epoch;
-    memcpy(s->head.uuid, uuid, 16);
+
+    head.kind = US_SEGMENT_SNAPSHOT;
+    head.epoch = epoch;
+    memcpy(head.uuid, uuid, 16);
 
     s->fd = us_disk_create(dirfd, US_SNAPSHOT_TMP, O_RDWR|O_TRUNC);
 
@@ -46,8 +48,7 @@ us_snapshot_begin(us_snapshot_t *s, int dirfd, const uint8_t *uuid,
                             "\" could not be made");
     }
 
-    s->offset = us_segment_head_write(p, &s->head);
-    s->crc = s->head.crc;
+    (void) us_tail_begin(&s->at, p, &head);
 
     if (us_disk_pwrite(s->fd, p, sizeof(p), 0) == -1) {
         return us_disk_fail(&s->error, errno, "write to \"" US_SNAPSHOT_TMP
@@ -66,11 +67,10 @@ us_snapshot_begin(us_snapshot_t *s, int dirfd, const uint8_t *uuid,
 static int
 us_snapshot_blocks(us_snapshot_t *s, size_t least)
 {
-    size_t      used;
-    ssize_t     n;
-    uint8_t    *p;
-    uint64_t    ids;
-    us_block_t  b;
+    size_t     used;
+    ssize_t    n;
+    uint8_t   *p;
+    uint64_t   ids, offset;
 
     for (used = 0; s->len - used >= least; used += n) {
         p = s->buf + used;
@@ -84,24 +84,13 @@ us_snapshot_blocks(us_snapshot_t *s, size_t least)
             break;
         }
 
-        memset(&b, 0, sizeof(us_block_t));
-        b.len = (uint32_t) n;
-        b.lsn = s->lsn;
-        b.ids = s->nids;
-        b.prev = s->crc;
+        offset = s->at.offset;
+        (void) us_tail_block(&s->at, p, n, ids, 0);
 
-        (void) us_block_write(p, &b, s->head.crc);
-
-        if (us_disk_pwrite(s->fd, p, US_BLOCK_HEADER + n, s->offset) == -1) {
+        if (us_disk_pwrite(s->fd, p, US_BLOCK_HEADER + n, offset) == -1) {
             return us_disk_fail(&s->error, errno, "write to \""
                                 US_SNAPSHOT_TMP "\" failed");
         }
-
-        s->offset += US_BLOCK_HEADER + n;
-        s->lsn += n;
-        s->nids += ids;
-        s->crc = b.crc;
-        s->blocks++;
 
         /*
          * If the kernel got all of it by the fsync() at the end, a sync of the
@@ -109,11 +98,11 @@ us_snapshot_blocks(us_snapshot_t *s, size_t least)
          * error is reported by the fsync().
          */
 
-        if (s->offset - s->started >= US_SNAPSHOT_START) {
+        if (s->at.offset - s->started >= US_SNAPSHOT_START) {
             (void) sync_file_range(s->fd, (off_t) s->started,
-                                   (off_t) (s->offset - s->started),
+                                   (off_t) (s->at.offset - s->started),
                                    SYNC_FILE_RANGE_WRITE);
-            s->started = s->offset;
+            s->started = s->at.offset;
         }
     }
 
@@ -164,10 +153,10 @@ us_snapshot_out(void *data, const uint8_t *p, size_t len)
 int
 us_snapshot_finish(us_snapshot_t *s, uint64_t lsn, us_manifest_t *m)
 {
-    int         rc;
-    char        name[US_DISK_NAME];
-    uint8_t     p[US_BLOCK_HEADER];
-    us_block_t  b;
+    int       rc;
+    char      name[US_DISK_NAME];
+    uint8_t   p[US_BLOCK_HEADER];
+    uint64_t  offset;
 
     if (us_snapshot_blocks(s, 1) == -1) {
         return -1;
@@ -178,14 +167,11 @@ us_snapshot_finish(us_snapshot_t *s, uint64_t lsn, us_manifest_t *m)
                             "operation");
     }
 
-    memset(&b, 0, sizeof(us_block_t));
-    b.lsn = lsn;
-    b.ids = s->nids;
-    b.durable = s->blocks;
-    b.prev = s->crc;
-    (void) us_block_write(p, &b, s->head.crc);
+    offset = s->at.offset;
+    s->at.lsn = lsn;
+    us_tail_footer(&s->at, p);
 
-    if (us_disk_pwrite(s->fd, p, sizeof(p), s->offset) == -1) {
+    if (us_disk_pwrite(s->fd, p, sizeof(p), offset) == -1) {
         return us_disk_fail(&s->error, errno, "write to \"" US_SNAPSHOT_TMP
                             "\" failed");
     }

@@ -21,14 +21,9 @@
 typedef struct {
     int                dirfd;
     int                fd;
-    us_segment_head_t  head;
     const us_ops_t    *ops;
-    uint64_t           offset;
+    us_tail_t          at;            /* in its own stream */
     uint64_t           started;       /* bytes below are on the way to disk */
-    uint64_t           lsn;           /* of its own stream */
-    uint64_t           nids;
-    uint64_t           blocks;
-    uint32_t           crc;
 
     uint8_t           *buf;           /* bytes not yet in a block */
     size_t             buf_size;

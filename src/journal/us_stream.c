@@ -335,7 +335,8 @@ us_stream_next(us_stream_t *s, const uint8_t *p, size_t len, us_frame_t *f,
         }
 
         s->open = 1;
-        us_reader_tail(&s->reader, &s->at.tail);
+        s->reader.at.segment = s->at.tail.segment;
+        s->at.tail = s->reader.at;
 
     } else if (!s->open) {
         return us_disk_fail(&s->error, 0, "a block without a file");
@@ -353,7 +354,7 @@ us_stream_next(us_stream_t *s, const uint8_t *p, size_t len, us_frame_t *f,
         }
 
         f->type = rc == US_READ_BLOCK ? US_FRAME_BLOCK : US_FRAME_FOOTER;
-        us_reader_tail(&s->reader, &s->at.tail);
+        s->at.tail = s->reader.at;
 
         if (rc == US_READ_FOOTER) {
             s->at.tail.offset = 0;

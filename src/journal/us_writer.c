@@ -153,32 +153,14 @@ us_writer_there(us_writer_t *w, const us_tail_t *tail, uint64_t *size)
 }
 
 
-/* the footer that belongs at the tail; its CRC */
-
-static uint32_t
-us_writer_footer(uint8_t *p, const us_tail_t *tail)
-{
-    us_block_t  b;
-
-    memset(&b, 0, sizeof(us_block_t));
-    b.lsn = tail->lsn;
-    b.ids = tail->ids;
-    b.durable = tail->blocks;
-    b.prev = tail->crc;
-
-    (void) us_block_write(p, &b, tail->seed);
-
-    return b.crc;
-}
-
-
 int
 us_writer_attach(us_writer_t *w, const us_tail_t *tail)
 {
-    int       rc;
-    ssize_t   n;
-    uint8_t   p[US_BLOCK_HEADER], there[US_BLOCK_HEADER];
-    uint64_t  size;
+    int        rc;
+    ssize_t    n;
+    uint8_t    p[US_BLOCK_HEADER], there[US_BLOCK_HEADER];
+    uint64_t   size;
+    us_tail_t  next;
 
     w->sealed = 0;
 
@@ -212,7 +194,8 @@ us_writer_attach(us_writer_t *w, const us_tail_t *tail)
                                 tail->offset);
         }
 
-        (void) us_writer_footer(p, tail);
+        next = *tail;
+        us_tail_footer(&next, p);
 
         /* the footer: a next segment may be there, which begins at the tail */
 
@@ -326,18 +309,17 @@ us_writer_stale(const us_writer_t *w, const us_tail_t *tail)
 /*
  * Makes blocks at the beginning of the buffer out of the whole operations among
  * the len bytes at its end.  A block needs no more room than its header.  *next
- * becomes the tail after them, except for its offset.  Returns the bytes of the
- * blocks, or -1 if the bytes are no operation.
+ * becomes the tail after them.  Returns the bytes of the blocks, or -1 if the
+ * bytes are no operation.
  */
 
 static ssize_t
 us_writer_blocks(us_writer_t *w, us_tail_t *next, size_t len, uint64_t durable)
 {
-    size_t      used, out;
-    ssize_t     n;
-    uint8_t    *p;
-    uint64_t    ids;
-    us_block_t  b;
+    size_t     used, out;
+    ssize_t    n;
+    uint8_t   *p;
+    uint64_t   ids;
 
     p = w->buf + w->buf_size - len;
     out = 0;
@@ -356,18 +338,7 @@ us_writer_blocks(us_writer_t *w, us_tail_t *next, size_t len, uint64_t durable)
 
         memmove(w->buf + out + US_BLOCK_HEADER, p + used, n);
 
-        b.len = (uint32_t) n;
-        b.lsn = next->lsn;
-        b.ids = next->ids;
-        b.durable = durable;
-        b.prev = next->crc;
-
-        out += us_block_write(w->buf + out, &b, next->seed);
-
-        next->lsn += n;
-        next->ids += ids;
-        next->crc = b.crc;
-        next->blocks++;
+        out += us_tail_block(next, w->buf + out, n, ids, durable);
     }
 
     return out;
@@ -430,18 +401,16 @@ us_writer_begin(us_writer_t *w, us_tail_t *tail)
     int                fd, rc;
     char               buf[US_DISK_NAME], tmp[US_DISK_NAME];
     uint8_t            p[US_SEGMENT_HEADER];
+    us_tail_t          next;
     const char        *name;
     us_segment_head_t  head;
 
-    memset(&head, 0, sizeof(us_segment_head_t));
     head.kind = US_SEGMENT_JOURNAL;
     memcpy(head.uuid, w->mark.uuid, 16);
     head.epoch = w->epoch;
-    head.lsn = tail->lsn;
-    head.ids = tail->ids;
-    head.prev = tail->crc;
 
-    (void) us_segment_head_write(p, &head);
+    next = *tail;
+    (void) us_tail_begin(&next, p, &head);
 
     name = us_segment_name(buf, US_SEGMENT_JOURNAL, tail->lsn);
     snprintf(tmp, sizeof(tmp), "%s.tmp", name);
@@ -483,11 +452,7 @@ us_writer_begin(us_writer_t *w, us_tail_t *tail)
     w->renewed = tail->renewed;
     w->doubt = 0;
 
-    tail->segment = tail->lsn;
-    tail->offset = US_SEGMENT_HEADER;
-    tail->blocks = 0;
-    tail->crc = head.crc;
-    tail->seed = head.crc;
+    *tail = next;
 
     return 0;
 
@@ -548,7 +513,7 @@ us_writer_settle(us_writer_t *w, const us_tail_t *tail)
         got = us_reader_open(&r, w->dirfd, name, US_SEGMENT_JOURNAL,
                              w->mark.uuid, w->ops, US_READ_DISK);
 
-        while (got == US_READ_BLOCK && r.offset < tail->offset) {
+        while (got == US_READ_BLOCK && r.at.offset < tail->offset) {
             got = us_reader_next(&r, &b, &p);
         }
 
@@ -558,12 +523,12 @@ us_writer_settle(us_writer_t *w, const us_tail_t *tail)
             w->error = r.error;
             rc = -1;
 
-        } else if ((r.offset != tail->offset || r.crc != tail->crc)
+        } else if ((r.at.offset != tail->offset || r.at.crc != tail->crc)
                    && (rc = us_writer_there(w, tail, &size)) == 0)
         {
             us_disk_fail(&w->error, 0, "journal.%016" PRIx64 " is not on the "
                          "disk as it was written: good up to %" PRIu64 " of %"
-                         PRIu64 " bytes", tail->segment, r.offset,
+                         PRIu64 " bytes", tail->segment, r.at.offset,
                          tail->offset);
             us_watch_fail(w->watch);
             rc = US_WRITER_LOST;
@@ -594,11 +559,12 @@ us_writer_settle(us_writer_t *w, const us_tail_t *tail)
 static int
 us_writer_seal(us_writer_t *w, us_tail_t *tail)
 {
-    int       rc;
-    uint8_t   p[US_BLOCK_HEADER];
-    uint32_t  crc;
+    int        rc;
+    uint8_t    p[US_BLOCK_HEADER];
+    us_tail_t  next;
 
-    crc = us_writer_footer(p, tail);
+    next = *tail;
+    us_tail_footer(&next, p);
 
     if (us_disk_pwrite(w->fd, p, sizeof(p), tail->offset) == -1) {
         us_disk_fail(&w->error, errno, "write to journal.%016" PRIx64
@@ -616,8 +582,7 @@ us_writer_seal(us_writer_t *w, us_tail_t *tail)
 
     us_fault(US_FAULT_SEALED);
 
-    tail->offset = 0;
-    tail->crc = crc;
+    *tail = next;
     w->sealed = 0;
 
     return 0;
@@ -678,7 +643,7 @@ us_writer_append(us_writer_t *w, us_tail_t *tail, const us_str_t pieces[2],
 
     us_watch_append(w->watch, next.lsn);
 
-    rc = us_disk_pwrite(w->fd, w->buf, n, next.offset);
+    rc = us_disk_pwrite(w->fd, w->buf, n, tail->offset);
     err = errno;
 
     /* the buffer is kept, and a model has texts of URLs, at both ends of it */
@@ -688,18 +653,17 @@ us_writer_append(us_writer_t *w, us_tail_t *tail, const us_str_t pieces[2],
 
     if (rc == -1) {
         us_disk_fail(&w->error, err, "write to journal.%016" PRIx64
-                     " at %" PRIu64 " failed", next.segment, next.offset);
+                     " at %" PRIu64 " failed", tail->segment, tail->offset);
 
         /* what has been written of it is cut, at the latest by an attach */
 
-        (void) !ftruncate(w->fd, (off_t) next.offset);
+        (void) !ftruncate(w->fd, (off_t) tail->offset);
 
         return -1;
     }
 
     us_fault(US_FAULT_WRITTEN);
 
-    next.offset += n;
     *tail = next;
 
     return 0;

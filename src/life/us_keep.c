@@ -347,16 +347,16 @@ us_scrub_file(us_life_t *l, us_segment_kind_t kind, uint64_t lsn,
     while (rc == US_READ_BLOCK && !stop) {
         rc = us_reader_next(&r, &b, &payload);
 
-        if (r.offset - since >= US_SCRUB_STEP) {
-            us_share_count(&l->sh->scrubbed, r.offset - since);
-            since = r.offset;
+        if (r.at.offset - since >= US_SCRUB_STEP) {
+            us_share_count(&l->sh->scrubbed, r.at.offset - since);
+            since = r.at.offset;
 
             l->env.pause(l->env.data, US_SCRUB_STEP * 1000 / US_SCRUB_RATE);
             stop = l->env.stopping(l->env.data);
         }
     }
 
-    us_share_count(&l->sh->scrubbed, r.offset - since);
+    us_share_count(&l->sh->scrubbed, r.at.offset - since);
     us_reader_close(&r);
 
     if (stop) {

@@ -498,7 +498,7 @@ test_write_back(void **state)
     assert_int_equal(us_snapshot_begin(&snap, dirfd_, fake_uuid, 1,
                                        &fake_ops), 0);
 
-    for (i = 0; snap.offset < 20 * 1024 * 1024; i++) {
+    for (i = 0; snap.at.offset < 20 * 1024 * 1024; i++) {
         assert_int_equal(us_snapshot_out(&snap, op, fake_op(op, i, 70000)),
                          0);
     }

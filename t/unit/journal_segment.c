@@ -510,14 +510,14 @@ test_swap(void **state)
                      US_READ_BLOCK);
 
     for (n = 0; /* void */ ; n++) {
-        i = reader.offset;
+        i = reader.at.offset;
 
         if (us_reader_next(&reader, &b, &payload) != US_READ_BLOCK) {
             break;
         }
 
         at[n] = i;
-        size[n] = reader.offset - i;
+        size[n] = reader.at.offset - i;
     }
 
     us_reader_close(&reader);
