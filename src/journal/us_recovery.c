@@ -177,10 +177,10 @@ us_recovery_applied(us_recovery_t *r, const uint8_t *p, size_t len)
 }
 
 
-/* applies the part of a block that is past r->lsn */
+/* applies the part past r->lsn of the block that was read */
 
 static us_recovery_rc_t
-us_recovery_payload(us_recovery_t *r, us_segment_kind_t kind,
+us_recovery_payload(us_recovery_t *r, const us_reader_t *reader,
     const us_block_t *b, const uint8_t *p)
 {
     size_t            skip;
@@ -188,10 +188,11 @@ us_recovery_payload(us_recovery_t *r, us_segment_kind_t kind,
     us_recovery_rc_t  rc;
 
     skip = 0;
+    ids = 0;
 
-    if (kind == US_SEGMENT_JOURNAL) {
+    if (reader->head.kind == US_SEGMENT_JOURNAL) {
 
-        if (b->lsn + b->len <= r->lsn) {
+        if (reader->at.lsn <= r->lsn) {
             return US_RECOVERY_OK;
         }
 
@@ -203,20 +204,16 @@ us_recovery_payload(us_recovery_t *r, us_segment_kind_t kind,
         }
     }
 
-    if (us_block_ids(p + skip, b->len - skip, r->ops, &ids) == -1) {
-        return US_RECOVERY_DAMAGED;
-    }
-
     rc = us_recovery_applied(r, p + skip, b->len - skip);
 
     if (rc != US_RECOVERY_OK) {
         return rc;
     }
 
-    r->ids += ids;
+    r->ids += reader->at.ids - b->ids - ids;
 
-    if (kind == US_SEGMENT_JOURNAL) {
-        r->lsn = b->lsn + b->len;
+    if (reader->head.kind == US_SEGMENT_JOURNAL) {
+        r->lsn = reader->at.lsn;
     }
 
     return US_RECOVERY_OK;
@@ -275,7 +272,7 @@ us_recovery_segment(us_recovery_t *r, us_reader_t *reader, us_read_t *end)
 
         us_fault(US_FAULT_LOAD);
 
-        rc = us_recovery_payload(r, reader->head.kind, &b, p);
+        rc = us_recovery_payload(r, reader, &b, p);
 
         if (rc == US_RECOVERY_DAMAGED) {
             us_disk_fail(&r->error, 0, "\"%s\" at offset %" PRIu64

@@ -1343,19 +1343,11 @@ us_replay_mark_word(us_store_t *s, const us_op_t *op, uint64_t number,
     uint64_t word)
 {
     size_t         n;
-    unsigned       at, len;
-    us_set_run_t   runs[32];
+    us_set_run_t   runs[64];
 
-    for (n = 0, at = 0; word; n++) {
-        at += (unsigned) __builtin_ctzll(word);
-        word >>= __builtin_ctzll(word);
-        len = ~word ? (unsigned) __builtin_ctzll(~word) : 64;
-
-        runs[n].first = number * 64 + at;
-        runs[n].last = runs[n].first + len - 1;
-
-        at += len;
-        word = len < 64 ? word >> len : 0;
+    for (n = 0; word; n++, word &= word - 1) {
+        runs[n].first = number * 64 + (unsigned) __builtin_ctzll(word);
+        runs[n].last = runs[n].first;
     }
 
     return us_replay_runs(s, op->mark + 1, runs, n, 1);
