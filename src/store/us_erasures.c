@@ -35,6 +35,9 @@
 /* erasures whose records are noted to be gone in one hold of the lock */
 #define US_GONE_HOLD        64
 
+/* a row's owner that has left it, of pid 0 */
+#define US_ERASURE_LEFT     ((us_process_t) 1 << US_PROCESS_PID_BITS)
+
 /* numbers of erasures that are looked at for one of the same key */
 #define US_ERASURE_RECENT   256
 
@@ -414,8 +417,10 @@ us_store_erasure_leave(us_store_t *s, uint64_t number)
 
     row = us_erasure_row(&s->arena, number);
 
+    /* no process; and not 0, which a pass over the records looks for */
+
     if (us_acquire(&row->done) == 0) {
-        us_release(&row->owner, 0);
+        us_release(&row->owner, US_ERASURE_LEFT);
     }
 }
 

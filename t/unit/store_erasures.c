@@ -920,6 +920,55 @@ test_again(void **state)
 }
 
 
+/* the same, and it is left, and lifted, before the pass ends */
+
+static void
+test_again_lifted(void **state)
+{
+    char         url[64];
+    zone_t      *z;
+    uint64_t     i, n, lsn;
+    us_sweep_t   w;
+    us_store_t  *s;
+
+    z = zone();
+    s = z->store;
+    journal.len = 0;
+
+    for (i = 0; i < 3000; i++) {
+        sprintf(url, "http://s.test/%d", (int) i);
+        assert_int_equal(put(s, url, 0), US_NEW);
+        stream_drain(&journal, s);
+    }
+
+    n = begin(s, US_ERASURE_URLS, us_process_self());
+    assert_int_equal(erase(s, n, "http://s.test/5", 0).status, US_ERASED);
+    assert_int_equal(us_store_erasure_done(s, n, &lsn), US_OK);
+    stream_drain(&journal, s);
+    memset(&w, 0, sizeof(w));
+
+    for (i = 0; i < 4; i++) {
+        assert_int_equal(us_store_sweep(s, &w), US_NEW);
+    }
+
+    assert_int_equal(erase(s, n, "http://s.test/2999", 0).status, US_ERASED);
+    us_store_erasure_leave(s, n);
+    assert_int_equal(us_store_erasure_lift(s, n, &lsn), US_OK);
+
+    while (us_store_sweep(s, &w) == US_NEW && w.begun) {
+        stream_drain(&journal, s);
+    }
+
+    assert_false(us_store_is_erased(s, 2999));
+    assert_int_equal(info(s, n).gone, 0);
+    sweep(s);
+    assert_true(us_store_is_erased(s, 2999));
+    assert_true(info(s, n).gone > 0);
+
+    zone_destroy(z);
+}
+
+
 /* a full ring: what is noted stays so, and is not noted again */
 
 static void
@@ -1690,6 +1739,7 @@ main(void)
         cmocka_unit_test(test_gone),
         cmocka_unit_test(test_clock),
         cmocka_unit_test(test_again),
+        cmocka_unit_test(test_again_lifted),
         cmocka_unit_test(test_gone_full),
         cmocka_unit_test(test_growth),
         cmocka_unit_test(test_dump),
