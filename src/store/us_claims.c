@@ -52,9 +52,6 @@
 #include "us_store_private.h"
 
 
-/* claims that a scan looks at together: two cache lines of them */
-#define US_CLAIMS_BLOCK  32
-
 /* of claims of 2 bytes, in units */
 #define US_CLAIMS_TURN    65535
 #define US_CLAIMS_OLDEST  65512
@@ -77,59 +74,25 @@ us_claims_short(uint64_t clock, uint16_t value)
 }
 
 
-/*
- * 1: one of the block's claims is due.  The claims are copied by whole words,
- * which lets the compiler compare many of them at once.
- */
-
-static int
-us_claims_block(const uint64_t *words, uint32_t before)
-{
-    unsigned  i;
-    uint32_t  v[US_CLAIMS_BLOCK], due;
-    uint64_t  copy[US_CLAIMS_BLOCK / 2];
-
-    for (i = 0; i < US_CLAIMS_BLOCK / 2; i++) {
-        copy[i] = us_acquire(&words[i]);
-    }
-
-    memcpy(v, copy, sizeof(v));
-
-    due = 0;
-
-    for (i = 0; i < US_CLAIMS_BLOCK; i++) {
-        due |= v[i] < before;
-    }
-
-    return due;
-}
-
-
 uint64_t
 us_claims_scan(const us_arena_t *a, uint32_t before, uint64_t from,
     uint64_t to)
 {
     uint32_t  *p;
+    uint64_t   end;
 
-    while (from < to) {
+    for ( /* void */ ; from < to; from = end) {
         p = us_claims_at(a, from);
+        end = ((from >> (a->chunk_shift - 2)) + 1) << (a->chunk_shift - 2);
+        end = end < to ? end : to;
 
-        if (p == NULL) {
-            return from;
+        /* acquire: see us_claims_read() */
+
+        for ( /* void */ ; from < end; from++, p++) {
+            if (p == NULL || __atomic_load_n(p, __ATOMIC_ACQUIRE) < before) {
+                return from;
+            }
         }
-
-        if (from % US_CLAIMS_BLOCK == 0 && to - from >= US_CLAIMS_BLOCK
-            && !us_claims_block((const uint64_t *) p, before))
-        {
-            from += US_CLAIMS_BLOCK;
-            continue;
-        }
-
-        if (us_claims_read(a, from) < before) {
-            return from;
-        }
-
-        from++;
     }
 
     return to;

@@ -72,7 +72,7 @@ enum {
     SITE_FIRST,    /* us_site_read(): the first word */
 
     DELETED,       /* us_deleted() */
-    CLAIM,         /* us_claims_read(), us_claims_block() */
+    CLAIM,         /* us_claims_read(), us_claims_scan() */
 
     ENTRY,         /* us_keys_add_locked() */
     BUCKET,        /* us_keys_has() */
