@@ -40,8 +40,6 @@
 #include <unistd.h>
 
 
-#define US_REPLAY_GROUP   16          /* adds of a settled store */
-
 #define US_REPLAY_SITES   16384       /* sites met last, of a thread */
 #define US_REPLAY_SITE    47          /* longer ones are not kept there */
 
@@ -128,12 +126,6 @@ struct us_replay_s {
     uint64_t            ngone;
     uint64_t           *less;         /* first ids of their sites; sites=on */
     uint64_t            nless;        /* atomic */
-
-    /* then: adds whose leaves have been asked for */
-
-    unsigned            n;
-    uint64_t            adds[US_REPLAY_GROUP];
-    us_hashes_t         hashes[US_REPLAY_GROUP];
 };
 
 
@@ -869,47 +861,43 @@ us_replay_merge(us_store_t *s, int last)
 }
 
 
-/*
- * Adds of a settled store: the index of those whose leaves were asked for.  0,
- * or US_REPLAY_NO_ROOM.
- */
+/* an add of a settled store; 0, or US_REPLAY_NO_ROOM */
 
 static int
-us_replay_flush(us_store_t *s)
+us_replay_index(us_store_t *s, uint64_t id)
 {
-    size_t            len;
-    unsigned          i, n, klass;
-    uint64_t          id;
+    unsigned          klass;
     us_str_t          rest;
+    us_hashes_t       hashes;
     us_sought_t       sought;
-    us_hashes_t      *hashes;
     us_store_site_t   site;
 
-    n = s->replay->n;
-    s->replay->n = 0;
+    rest = us_store_rest(s, id, s->url, &klass);
 
-    for (i = 0; i < n; i++) {
-        id = s->replay->adds[i];
-        hashes = &s->replay->hashes[i];
-        rest = us_store_rest(s, id, s->url, &klass);
-        len = (size_t) (rest.data - s->url) + rest.len;
-        sought = us_store_record_site(s, klass, rest);
-        site.first = US_STORE_NO_ID;
+    /* a damaged record keeps its id, but no look-up finds it */
 
-        (void) us_store_site_find(s, &sought, &site);
-
-        if (us_store_reserve_locked(s, id, hashes,
-                                    site.first == US_STORE_NO_ID)
-            != 0)
-        {
-            return US_REPLAY_NO_ROOM;
-        }
-
-        us_store_index_locked(s, id, hashes, site.first);
-        us_commit_locked(&s->arena);
-
-        us_record_replayed(s->codec, id, s->url, len);
+    if (rest.len == 0) {
+        return 0;
     }
+
+    sought = us_store_record_site(s, klass, rest);
+    hashes.site = sought.hash;
+    hashes.url = us_deleted(&s->arena, id) ? 0 : us_store_hash(s, klass, rest);
+    site.first = US_STORE_NO_ID;
+
+    (void) us_store_site_find(s, &sought, &site);
+
+    if (us_store_reserve_locked(s, id, &hashes, site.first == US_STORE_NO_ID)
+        != 0)
+    {
+        return US_REPLAY_NO_ROOM;
+    }
+
+    us_store_index_locked(s, id, &hashes, site.first);
+    us_commit_locked(&s->arena);
+
+    us_record_replayed(s->codec, id, s->url,
+                       (size_t) (rest.data - s->url) + rest.len);
 
     return 0;
 }
@@ -922,7 +910,6 @@ us_replay_add(us_store_t *s, const us_op_t *op)
     uint64_t      id;
     us_head_t    *h;
     us_arena_t   *a;
-    us_probe_t    p;
     us_replay_t  *r;
 
     a = &s->arena;
@@ -976,21 +963,7 @@ us_replay_add(us_store_t *s, const us_op_t *op)
     us_intend_locked(a, &h->next_id, id + 1);
     us_commit_locked(a);
 
-    if ((h->flags & US_HEAD_LOOKUP) || r->bulk) {
-        return 0;
-    }
-
-    /* a damaged record keeps its id, but no look-up finds it */
-
-    if (us_record_decode(s->codec, id, s->url) == 1) {
-        return 0;
-    }
-
-    r->adds[r->n] = id;
-    us_store_hashes(s, id, &r->hashes[r->n]);
-    us_index_start(a, &p, r->hashes[r->n].url);
-
-    return ++r->n == US_REPLAY_GROUP ? us_replay_flush(s) : 0;
+    return (h->flags & US_HEAD_LOOKUP) || r->bulk ? 0 : us_replay_index(s, id);
 }
 
 
@@ -1574,10 +1547,6 @@ us_replay_op(us_store_t *s, const us_op_t *op)
         rc = us_bulk_image_end(r->bulk);
     }
 
-    if (rc == 0 && op->type != US_OP_ADD) {
-        rc = us_replay_flush(s);
-    }
-
     if (rc != 0) {
         return rc;
     }
@@ -1856,10 +1825,6 @@ us_store_apply(us_store_t *s, const uint8_t *p, size_t len)
             if (rc == 0 || us_head(s)->next_id > next) {
                 done += (size_t) n;
             }
-        }
-
-        if (rc == 0) {
-            rc = us_replay_flush(s);
         }
 
         if (!bulk) {
