@@ -643,7 +643,8 @@ us_filter_file_match(us_filter_file_t *file, const us_filter_plan_t *plan,
 
 /*
  * Whether the bits can be trusted: 0, or US_FILTER_UNCLEAN.  file->doubtful:
- * they cannot, and force accepts that.
+ * they cannot, and force accepts that.  Where the kernel tells no boot, a mark
+ * is that of the others who use the file, if there are any.
  */
 
 static int
@@ -661,7 +662,8 @@ us_filter_file_trust(us_filter_file_t *file, int force, us_disk_error_t *e)
 
     file->doubtful = (__atomic_load_n(&mark->clean, __ATOMIC_ACQUIRE) != 1
                       && (memcmp(mark->boot, boot, 16) != 0
-                          || memcmp(boot, unknown, 16) == 0));
+                          || (memcmp(boot, unknown, 16) == 0
+                              && !file->shared)));
 
     if (!file->doubtful || force) {
         return 0;
@@ -706,6 +708,8 @@ us_filter_file_lock(us_filter_file_t *file, const us_filter_plan_t *plan,
 {
     int       fd, rc;
     unsigned  i;
+
+    file->shared = (flock(file->dir, LOCK_EX|LOCK_NB) == -1);
 
     for (i = 0; i < US_FILTER_FILE_TRIES; i++) {
 

@@ -119,6 +119,7 @@ typedef struct {
     size_t        size;
     int           dir;                /* holds a shared lock */
     unsigned      created:1;          /* it was not there before */
+    unsigned      shared:1;           /* others used it when it was opened */
     unsigned      doubtful:1;         /* bits may be missing: force was used */
 } us_filter_file_t;
 

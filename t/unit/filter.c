@@ -619,6 +619,72 @@ storm(void **state)
 }
 
 
+/*
+ * Without /proc no boot is known: one that opens the file beside another one,
+ * as the new master of a binary upgrade does, may trust the mark of that; one
+ * that is alone may not.
+ */
+
+#define NO_CHROOT  77
+
+
+static int
+bootless(const char *root, const us_filter_plan_t *plan)
+{
+    us_str_t          norm = us_string("n");
+    us_disk_error_t   err;
+    us_filter_file_t  file, other;
+
+    if (chroot(root) == -1) {
+        return NO_CHROOT;
+    }
+
+    if (us_filter_file_open(&file, "/f", plan, norm, 0, &err) != 0
+        || us_filter_file_open(&other, "/f", plan, norm, 0, &err) != 0)
+    {
+        fprintf(stderr, "%s\n", err.text);
+        return 1;
+    }
+
+    us_filter_file_drop(&other);
+    us_filter_file_drop(&file);
+
+    return us_filter_file_open(&file, "/f", plan, norm, 0, &err)
+           == US_FILTER_UNCLEAN ? 0 : 2;
+}
+
+
+static void
+boots(void **state)
+{
+    int               status;
+    char              dir[] = "/tmp/us-filter-XXXXXX", path[256];
+    pid_t             pid;
+    us_filter_plan_t  plan;
+
+    assert_non_null(mkdtemp(dir));
+    snprintf(path, sizeof(path), "%s/f", dir);
+    assert_int_equal(us_filter_plan(1000, 0.01, 0, &plan), 0);
+
+    pid = fork();
+
+    if (pid == 0) {
+        _exit(bootless(dir, &plan));
+    }
+
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+
+    if (status == NO_CHROOT << 8) {
+        assert_int_equal(rmdir(dir), 0);
+        skip();
+    }
+
+    assert_int_equal(status, 0);
+    clear(path);
+    assert_int_equal(rmdir(dir), 0);
+}
+
+
 int
 main(void)
 {
@@ -629,6 +695,7 @@ main(void)
         cmocka_unit_test(processes),
         cmocka_unit_test(kills),
         cmocka_unit_test(marks),
+        cmocka_unit_test(boots),
         cmocka_unit_test(storm),
     };
 
