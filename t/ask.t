@@ -85,7 +85,7 @@ for my $store ("$dir/store", "http://127.0.0.1:$port/some/store",
     is(ask("get $store", join '', map { "$_\n" } 3 .. 2503),
         $many =~ s/^.*?(\d+)$/($1 + 3) . "\t$&"/gemr . "0\n", 'back again');
 
-    for my $bad ('x', '-- -1', '99999999999999999999', '1/2') {
+    for my $bad ('x', '2 x', '-- -1', '99999999999999999999', '1/2') {
         like(ask("get $store $bad"), qr/^2\nurlstore: ".*" is not an id/,
             "get $bad");
     }

@@ -517,15 +517,20 @@ int
 us_files_args(us_files_t *f, int n, char **args)
 {
     int       i, rc;
-    us_str_t  line;
+    size_t    k;
+    us_str_t  lines[US_FILES_GROUP];
 
     f->urls = 0;
     f->progress = 0;
     rc = us_files_init(f);
 
-    for (i = 0; i < n && rc == US_CLI_DONE; i++) {
-        line = us_str_of(args[i]);
-        rc = us_files_take(f, &line, 1);
+    for (i = 0, k = 0; i < n && rc == US_CLI_DONE; i++) {
+        lines[k++] = us_str_of(args[i]);
+
+        if (k == US_FILES_GROUP || i == n - 1) {
+            rc = us_files_take(f, lines, k);
+            k = 0;
+        }
     }
 
     rc = rc ? rc : us_files_flush(f);
