@@ -16,21 +16,18 @@
 static size_t
 us_wire_split(us_str_t text, us_str_t c[US_WIRE_COLUMNS], unsigned *n)
 {
-    int       more;
-    us_str_t  line, rest;
+    const uint8_t  *p, *tab, *end;
 
-    rest = text;
-    more = us_str_cut(&rest, '\n', &line);
+    p = text.data;
+    end = text.len ? memchr(p, '\n', text.len) : NULL;
+    tab = end;
 
-    if (!more) {
-        return 0;
+    for (*n = 0; tab && *n < US_WIRE_COLUMNS; p = tab + 1) {
+        tab = memchr(p, '\t', end - p);
+        c[(*n)++] = (us_str_t) { (tab ? tab : end) - p, p };
     }
 
-    for (*n = 0; more && *n < US_WIRE_COLUMNS; ++*n) {
-        more = us_str_cut(&line, '\t', &c[*n]);
-    }
-
-    return more ? 0 : text.len - rest.len;
+    return end && tab == NULL ? (size_t) (end + 1 - text.data) : 0;
 }
 
 
@@ -47,17 +44,23 @@ us_wire_is(us_str_t text, us_str_t word)
 static int
 us_wire_number(us_str_t text, uint64_t *n)
 {
-    size_t  i;
+    size_t    i;
+    unsigned  digit;
+    uint64_t  number;
 
-    *n = 0;
+    number = 0;
 
     for (i = 0; i < text.len; i++) {
-        if (text.data[i] < '0' || text.data[i] > '9') {
+        digit = text.data[i] - (unsigned) '0';
+
+        if (digit > 9) {
             return 0;
         }
 
-        *n = *n * 10 + (text.data[i] - '0');
+        number = number * 10 + digit;
     }
+
+    *n = number;
 
     return i >= 1 && i <= 19;
 }
