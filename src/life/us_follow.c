@@ -293,6 +293,10 @@ us_follow_prepare(us_follow_t *f)
         f->anew = 0;
     }
 
+    if (us_share_state(sh) == US_LIFE_COLD) {
+        us_share_set_state(sh, US_LIFE_LOADING, NULL);
+    }
+
     if (f->store == NULL) {
         f->store = us_store_open(f->life->mem, &f->life->lock);
     }

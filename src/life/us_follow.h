@@ -13,8 +13,8 @@
  *
  *             .-- anew: emptied ---.
  *             v                    |
- *          LOADING -- settle -> REPLICA, STANDBY
- *             `---------------> TOO_SMALL
+ *     COLD -> LOADING -- settle -> REPLICA, STANDBY
+ *                `---------------> TOO_SMALL
  *
  * The role stays with its process from one job to the next, as the process has
  * the connection.  A failure makes the next job wait, for longer each time.

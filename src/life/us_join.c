@@ -168,6 +168,7 @@ us_life_tick(us_life_t *l)
 
     switch (us_share_state(l->sh)) {
 
+    case US_LIFE_COLD:
     case US_LIFE_LOADING:
     case US_LIFE_LOOKUP:
         us_load(l);

@@ -24,17 +24,17 @@
  *
  * STATES, of a store, shared by its processes:
  *
- *      .--------.  a fault that passes: no descriptor, no memory
- *      v        |
- *     LOADING --+-> FOLLOWING --lock--> READY
- *        |              |                 stalled  the disk refuses
- *        |              |                 lost     a sync failed
- *        |              v
- *        +--------> DAMAGED   good up to a place, read-only
- *        +--------> TOO_SMALL the data do not fit SIZE
- *        +--------> FAILED    nothing could be read
- *        +--------> LOOKUP    mode=lookup: id to URL only
- *        `--------> REPLICA   follow=: see us_replica.c
+ *              .--------.  a fault that passes: no descriptor, no memory
+ *              v        |
+ *     COLD -> LOADING --+-> FOLLOWING --lock--> READY
+ *                |              |                 stalled  the disk refuses
+ *                |              |                 lost     a sync failed
+ *                |              v
+ *                +--------> DAMAGED   good up to a place, read-only
+ *                +--------> TOO_SMALL the data do not fit SIZE
+ *                +--------> FAILED    nothing could be read
+ *                +--------> LOOKUP    mode=lookup: id to URL only
+ *                `--------> REPLICA   follow=: see us_replica.c
  *
  *     FOLLOWING  another server owns the directory.  What was read is
  *                answered, nothing is denied and nothing is written

@@ -558,8 +558,8 @@ us_load_job(us_job_t *job)
      * role go.
      */
 
-    if (state != US_LIFE_LOADING && state != US_LIFE_LOOKUP
-        && state != US_LIFE_FOLLOWING)
+    if (state != US_LIFE_COLD && state != US_LIFE_LOADING
+        && state != US_LIFE_LOOKUP && state != US_LIFE_FOLLOWING)
     {
         return;
     }

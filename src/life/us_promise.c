@@ -368,6 +368,7 @@ us_life_deletes_promised(const us_life_t *l)
 /* states of one word stand together */
 
 static const char  *us_life_words[US_LIFE_STATES] = {
+    [US_LIFE_COLD] = "loading",
     [US_LIFE_LOADING] = "loading",
     [US_LIFE_FOLLOWING] = "not-owner",
     [US_LIFE_READY] = "ready",

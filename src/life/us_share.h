@@ -38,8 +38,11 @@
 #define US_KNOWN          64          /* replicas: us_known.h */
 
 
+/* in shared memory: other numbers are another US_LAYOUT */
+
 typedef enum {
-    US_LIFE_LOADING = 0,
+    US_LIFE_COLD = 0,
+    US_LIFE_LOADING,
     US_LIFE_FOLLOWING,
     US_LIFE_READY,
     US_LIFE_LOOKUP,

@@ -88,6 +88,7 @@ admits(us_life_state_t state, const char *expected)
 static void
 test_admits(void **state)
 {
+    admits(US_LIFE_COLD, "");
     admits(US_LIFE_LOADING, "");
     admits(US_LIFE_FOLLOWING, "fi");
     admits(US_LIFE_READY, "filLcC");
@@ -122,7 +123,7 @@ test_answers(void **state)
     unsigned  i;
 
     static const char *const  expected[US_LIFE_STATES] = {
-        [US_LIFE_LOADING] = "--",
+        [US_LIFE_COLD] = "--", [US_LIFE_LOADING] = "--",
         [US_LIFE_FOLLOWING] = "f-", [US_LIFE_READY] = "fa",
         [US_LIFE_LOOKUP] = "--", [US_LIFE_REPLICA] = "f-",
         [US_LIFE_STANDBY] = "f-", [US_LIFE_STALLED] = "f-",
@@ -278,7 +279,7 @@ test_unready(void **state)
 
     snprintf(world.sh->reason, US_SHARE_REASON, "the reason");
 
-    state_is(US_LIFE_LOADING);
+    state_is(US_LIFE_COLD);
     unready(0, "pl", "loading: 0%, the reason");
     us_release(&world.sh->load_total, 200);
     us_release(&world.sh->load_done, 30);

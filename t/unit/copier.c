@@ -1961,7 +1961,7 @@ test_roles(void **state)
     flog.unopened = 1;
     p = start();
     pass(1000);
-    assert_int_equal(us_life_state(&p->l), US_LIFE_LOADING);
+    assert_int_equal(us_life_state(&p->l), US_LIFE_COLD);
     p->stopping = 1;
     pass(1000);
     flog.unopened = 0;
