@@ -180,19 +180,35 @@ us_appender_no_next(us_appender_t *p, us_replog_ends_t *ends)
 
 /* len bytes of the pieces, from skip on, which are there: into buf */
 
-static int
-us_appender_copy(us_appender_t *p, uint64_t skip, size_t len)
-{
-    free(p->buf);
-    p->buf = malloc(len);
+/* whether we have published these bytes, after the first `skip` */
 
-    if (p->buf == NULL) {
-        return us_replog_fail(p->error, -1, "no memory for %zu bytes", len);
+static int
+us_appender_published(const us_appender_t *p, size_t skip, const uint8_t *bytes,
+    size_t len)
+{
+    size_t    n;
+    unsigned  i;
+
+    for (i = 0; i < 2 && len; i++) {
+
+        if (skip >= p->pieces[i].len) {
+            skip -= p->pieces[i].len;
+            continue;
+        }
+
+        n = p->pieces[i].len - skip;
+        n = n < len ? n : len;
+
+        if (memcmp(p->pieces[i].data + skip, bytes, n) != 0) {
+            return 0;
+        }
+
+        bytes += n;
+        len -= n;
+        skip = 0;
     }
 
-    us_pieces_copy(p->buf, p->pieces, skip, len);
-
-    return 0;
+    return len == 0;
 }
 
 
@@ -218,9 +234,7 @@ us_appender_take(void *data, const us_replog_row_t *row, const uint8_t *bytes,
                     && row->crc == us_crc32c(ends->last.crc, bytes, len);
 
     if (row->term == ends->last.term && back->follows
-        && skip + len <= p->pieces[0].len + p->pieces[1].len
-        && us_appender_copy(p, skip, len) == 0
-        && memcmp(p->buf, bytes, len) == 0)
+        && us_appender_published(p, skip, bytes, len))
     {
         back->ours = us_block_ids(bytes, len, p->ops, &back->ids) == 0;
     }
@@ -396,9 +410,14 @@ us_appender_next(us_appender_t *p)
     n = 0;
 
     if (len) {
-        if (us_appender_copy(p, skip, len) == -1) {
-            return US_APPENDER_AGAIN;
+        p->buf = malloc(len);
+
+        if (p->buf == NULL) {
+            return us_replog_fail(p->error, US_APPENDER_AGAIN, "no memory for "
+                                  "%zu bytes", len);
         }
+
+        us_pieces_copy(p->buf, p->pieces, skip, len);
 
         n = us_block_fill(p->buf, len, p->ops, &ids);
 
