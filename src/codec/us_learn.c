@@ -7,9 +7,10 @@
  *
  * The second line has the number of records at which each model is learnt.  A
  * model is learnt from the last records and from the tokens of the model before
- * it (but not from the built-in one), with what the references supply
- * (the trainer prices both ways, with and without).  Early models are small:
- * they must pay in a store that may not grow any further.
+ * it (but not from the built-in one).  The sample of a text has what its
+ * reference supplies: the trainer prices the text with the reference and
+ * without it.  Early models are small: they must pay in a store that may not
+ * grow any further.
  *
  * If URLs have changed since the model before, its tokens are no help: they
  * are where the old texts were best cut, and what is new becomes runs.  The

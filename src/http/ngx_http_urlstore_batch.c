@@ -1,7 +1,8 @@
 
 /*
  * A request of /add, /seen, /set, /mark, /claim or /erase: its options, its
- * loop, its end.  How its items go is at the head of ngx_http_urlstore_batch.h.
+ * loop, its end.  How its items go is at the head of ngx_http_urlstore_batch.h;
+ * ngx_http_urlstore_group.c counts them, and refuses more than are allowed.
  */
 
 

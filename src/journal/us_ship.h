@@ -12,9 +12,9 @@
  * comes each second, and when all has been sent that there is.
  *
  * The sender keeps the lock "readers" until it has sent all that there is for
- * the first time: the owner removes no file meanwhile.  Readers share what a
- * store grants them of that (us_pace()), or its old files would stay for as
- * long as they like.  A reader without the lock that falls back by more than a
+ * the first time: the owner removes no file meanwhile.  A store grants its
+ * readers a total time with the lock (us_pace()), or slow readers would keep
+ * old files for ever.  A reader without the lock that falls back by more than a
  * snapshot has to begin from nothing.
  *
  * All of it is for one thread of the owner, which has others to serve: no read

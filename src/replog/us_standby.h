@@ -23,8 +23,9 @@
  * Each session begins with a look whether the last row that was applied is
  * there, and each row is checked to continue it, by its crc.  If not, the log
  * has LOST rows that were confirmed, or this server of it does not have them.
- * So it has if its epoch is lower than that of the store: the row that began
- * the epoch is gone.  Nothing is applied then, and it is tried again.
+ * The log has LOST rows, too, if its epoch is lower than that of the store: the
+ * row that began the epoch is gone.  In both cases nothing is applied, and the
+ * next session looks again.
  *
  * A new base (us_rebase.h) may have removed that row, which the log's first row
  * shows:
@@ -36,8 +37,9 @@
  *     where its terms began                    before
  *     all else                                 LOST
  *
- * Where a later term began below that, the log was shorter at that time, and
- * has gone on otherwise.  If nothing but a base was applied, it is read anew.
+ * If a later term began below what was applied, the log was shorter when it
+ * began, and has gone on with other rows.  If nothing but a base was applied,
+ * the log is read anew.
  *
  * The parts of a base are those of one base (us_part_t.base), wherever they
  * were read, and at the end that base and the log's first row are there in one

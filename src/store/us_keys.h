@@ -1,7 +1,8 @@
 
 /*
  * Keys: which ids were new to a request with an Idempotency-Key, and which
- * claims due, so that a retry with the key is answered so again.
+ * claims due, so that a retry with the key is answered so again: an add asks
+ * us_keys_has() of each URL that is there (us_store_repeat() in us_add.c).
  *
  * The store knows a key by its name, 64 bits of a hash that its caller makes,
  * until the time that its request gave (keep=), or until newer entries have

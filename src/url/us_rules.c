@@ -28,8 +28,9 @@
 #define US_SLOW_LIMIT    500           /* of a pattern that has no JIT code */
 
 /*
- * The first limit, of what is free: a hundredth of that, .3 ms at the worst and
- * a microsecond or two for URLs of usual length.
+ * A match is tried with this limit first, which is free: it is not taken from
+ * the caller's budget (us_rules.h).  It is a hundredth of US_MATCH_LIMIT: .3 ms
+ * at the worst, and a microsecond or two for URLs of usual length.
  */
 
 #define US_FREE_LIMIT    100
