@@ -450,10 +450,14 @@ us_client_post(us_client_t *c, const char *endpoint, us_str_t body)
 
         wait = c->retry > 0 ? c->retry : 1;
 
-        /* another try can help: quota, no answer yet */
+        /*
+         * Another try can help: quota, no answer yet, a lost answer.  A service
+         * that was there before may be on its way up again.
+         */
 
-        if (status > 0 && ((status != 429 && (status < 502 || status > 504))
-                           || wait > end - time(NULL)))
+        if ((status > 0 && status != 429 && (status < 502 || status > 504))
+            || (status == -1 && (c->connected || !before))
+            || wait > end - time(NULL))
         {
             if (c->retry > 0) {
                 len = strlen(c->error);
@@ -461,12 +465,6 @@ us_client_post(us_client_t *c, const char *endpoint, us_str_t body)
                                 "; it asks to wait %ld s", c->retry);
             }
 
-            return status;
-        }
-
-        /* a service that was there before may be on its way up again */
-
-        if ((status == -1 && (c->connected || !before)) || time(NULL) >= end) {
             return status;
         }
 
