@@ -14,7 +14,7 @@ urlstore_zone u 16m marks=m;
 server {
     listen 127.0.0.1:%%PORT%%;
     server_name a.test *.wild.test .dot.test end.* "~^re\d\.test$"
-                in.*.test *.both.*;
+                in.*.test *.both.* .two.*;
 
     location / { urlstore_api u; }
     location = /add { deny all; }
@@ -180,7 +180,7 @@ for ([ 'evil.example', 403 ], [ 'a.test', 200 ], [ 'A.Test', 200 ],
     [ 'x.wild.test', 200 ], [ 'wild.test', 403 ], [ 'evilwild.test', 403 ],
     [ 'dot.test', 200 ], [ 'x.dot.test', 200 ], [ 'xdot.test', 403 ],
     [ 'end.example', 200 ], [ 'end', 403 ], [ 're7.test', 200 ],
-    [ 'in.x.test', 403 ], [ 'x.both.test', 403 ],
+    [ 'in.x.test', 403 ], [ 'x.both.test', 403 ], [ 'two.test', 403 ],
     [ 'rex.test', 403 ], [ 'localhost', 200 ], [ '10.0.0.1', 200 ],
     [ '10.0.0.1.evil.example', 403 ], [ '[::1]', 200 ], [ '_', 403 ])
 {

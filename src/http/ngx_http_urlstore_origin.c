@@ -125,9 +125,11 @@ ngx_http_urlstore_origin_named(ngx_http_request_t *r, ngx_str_t *name)
         own = ngx_http_urlstore_str(&sn[i].name);
         star = ngx_strlchr(sn[i].name.data + 1, sn[i].name.data + own.len, '*');
 
-        /* one star, in front or at the end: nginx knows no other name */
+        /* nginx knows one star or dot in front, or one star at the end */
 
-        if (star && (*own.data == '*' || star + 1 < own.data + own.len)) {
+        if (star && (*own.data == '*' || *own.data == '.'
+                     || star + 1 < own.data + own.len))
+        {
             continue;
         }
 
