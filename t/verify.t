@@ -71,6 +71,34 @@ like($out, qr/^DAMAGED .* @{[ $n + 1 ]} ids read back, 0 deleted, 1 damaged$/m,
     'and how many');
 like($out, qr/^ok       journal/m, 'though the file is whole');
 
+# a server with a copy of it: the error log names the id of which a client gets
+# 500
+
+my $t = UrlStore::Test->new;
+my $data = $t->dir . '/data';
+system("cp -r $dir $data");
+system("chown -R nobody:nogroup $data") if $> == 0;
+$t->allow(qr/\[alert\].*the record of id $n is damaged/);
+$t->run(<<'CONF');
+urlstore_zone u 32m path=%%DIR%%/data;
+server {
+    listen 127.0.0.1:%%PORT%%;
+    location / { urlstore_api u; }
+}
+CONF
+
+my $logged = 0;
+
+ok(wait_until(10, sub { $t->get('/url/0')->{status} == 200 }), 'a server');
+
+for ([ GET => "/url/$n" ], [ DELETE => "/url/$n?erase=1" ]) {
+    my ($method, $uri) = @$_;
+
+    is($t->request($method, $uri)->{status}, 500, "$method $uri: 500");
+    is(scalar(() = $t->error_log =~ /the record of id $n is damaged/g),
+        ++$logged, '  and an alert');
+}
+
 # any bytes at the end: no crash, and not the same URLs without a word
 
 my ($crashed, $quiet) = (0, 0);

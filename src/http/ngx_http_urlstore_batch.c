@@ -684,7 +684,7 @@ ngx_http_urlstore_batch_end(ngx_http_urlstore_batch_t *batch)
                                                 ngx_http_urlstore_url_gone);
 
         case US_ANSWER_DAMAGED:
-            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+            return ngx_http_urlstore_url_damaged(ctx);
 
         default:
             break;

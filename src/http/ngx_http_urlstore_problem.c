@@ -358,6 +358,17 @@ ngx_http_urlstore_url_gone(ngx_http_urlstore_ctx_t *ctx)
 }
 
 
+ngx_int_t
+ngx_http_urlstore_url_damaged(ngx_http_urlstore_ctx_t *ctx)
+{
+    ngx_log_error(NGX_LOG_ALERT, ctx->r->connection->log, 0,
+                  "urlstore_zone \"%V\": the record of id %V is damaged",
+                  &ctx->zone->name, &ctx->tail);
+
+    return NGX_HTTP_INTERNAL_SERVER_ERROR;
+}
+
+
 /*
  * A request line that is too long has no location yet: whether the path, as it
  * was sent, begins like one of ours.

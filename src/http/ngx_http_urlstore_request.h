@@ -802,9 +802,10 @@ ngx_int_t ngx_http_urlstore_unready(ngx_http_urlstore_ctx_t *ctx,
  */
 ngx_int_t ngx_http_urlstore_set_none(ngx_http_urlstore_ctx_t *ctx);
 
-/* an id without a URL: 404 to that of the path; 410 to ctx->id */
+/* an id without a URL: 404 to that of the path; 410 to ctx->id; 500, logged */
 ngx_int_t ngx_http_urlstore_url_missing(ngx_http_urlstore_ctx_t *ctx);
 ngx_int_t ngx_http_urlstore_url_gone(ngx_http_urlstore_ctx_t *ctx);
+ngx_int_t ngx_http_urlstore_url_damaged(ngx_http_urlstore_ctx_t *ctx);
 
 /* a problem of a replica, with the name of its primary */
 ngx_int_t ngx_http_urlstore_follow_problem(ngx_http_urlstore_ctx_t *ctx,

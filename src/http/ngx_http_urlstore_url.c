@@ -156,10 +156,7 @@ ngx_http_urlstore_url_one(ngx_http_urlstore_ctx_t *ctx, uint64_t id,
     }
 
     if (status == US_DAMAGED) {
-        ngx_log_error(NGX_LOG_ALERT, ctx->r->connection->log, 0,
-                      "urlstore_zone \"%V\": the record of id %uL is damaged",
-                      &ctx->zone->name, id);
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        return ngx_http_urlstore_url_damaged(ctx);
     }
 
     if (status != US_OK) {
