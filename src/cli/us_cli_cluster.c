@@ -99,28 +99,28 @@ typedef struct {
 
 
 typedef struct {
-    const char   *nodes;              /* a file, or NULL */
-    const char   *norm;
-    const char   *sample;             /* a file, or NULL */
-    us_key_t      key;
-    const char   *path;               /* at nodes */
-    double        timeout;            /* seconds */
-    int           force;              /* a new shard may be down */
-    int           shard;              /* of promote; -1: all */
+    const char       *nodes;          /* a file, or NULL */
+    const char       *norm;
+    const char       *sample;         /* a file, or NULL */
+    us_key_t          key;
+    const char       *path;           /* at nodes */
+    double            timeout;        /* seconds */
+    int               force;          /* a new shard may be down */
+    int               shard;          /* of promote; -1: all */
 
-    us_map_t     *map;                /* of an action that has one */
-    const char   *action;             /* its name */
-    int           n;                  /* arguments after it, and after MAP */
-    char        **args;
+    us_map_t         *map;            /* of an action that has one */
+    const char       *action;         /* its name */
+    int               n;              /* arguments after it, and after MAP */
+    char            **args;
 
-    us_target_t  *targets;            /* the nodes of the map, then URLs */
-    size_t        ntargets;
-    size_t        refused;            /* how many of them */
+    us_target_t      *targets;        /* the nodes of the map, then URLs */
+    size_t            ntargets;
+    size_t            refused;        /* how many of them */
     us_apply_shard_t  shards[US_SHARDS + 1];
 
-    us_norm_t    *rules;
-    us_norm_ws_t *ws;
-    uint32_t      weight[US_SLOTS];   /* of the sample */
+    us_norm_t        *rules;
+    us_norm_ws_t     *ws;
+    uint32_t          weight[US_SLOTS];  /* of the sample */
 } us_cluster_t;
 
 
@@ -257,7 +257,7 @@ us_apply_once(us_target_t *t, const char *method, const char *endpoint,
 }
 
 
-/* what does not go on a line is left out */
+/* adds to the reason, up to its room */
 
 static void
 us_apply_refuse(us_cluster_t *c, us_target_t *t, const char *why)

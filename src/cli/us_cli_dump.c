@@ -477,7 +477,7 @@ us_dump_run(const us_cli_command_t *c, int n, char **args)
 
     if (us_client_is(args[0])) {
         return o->sorted || o->times ? us_cli_usage(c)
-                                   : us_dump_service(o, args[0]);
+                                     : us_dump_service(o, args[0]);
     }
 
     if (us_cli_data_open(&d, args[0]) != US_CLI_DONE) {
@@ -490,7 +490,7 @@ us_dump_run(const us_cli_command_t *c, int n, char **args)
     if (code == US_CLI_DONE && d.store && o->set) {
         o->select.outside = (*o->set == '!');
         o->select.set = us_store_set(d.store,
-                                    us_str_of(o->set + o->select.outside));
+                                     us_str_of(o->set + o->select.outside));
 
         if (o->select.set.number == 0) {
             code = us_cli_fail("%s has no set \"%s\"", d.path,

@@ -247,10 +247,10 @@ const us_cli_command_t  us_cli_hash = {
     .run = us_hash_run,
     .args = "[URL...]",
     .summary = "print the site and path hashes of URLs",
-    .own = &us_cli_normalizing,
     .text =
         "Prints a line for each URL: site hash, path hash and the canonical "
         "URL, separated by tabs, or \"!\" and the reason why the URL is "
         "refused. Without arguments it reads URLs from standard input, one a "
-        "line."
+        "line.",
+    .own = &us_cli_normalizing
 };

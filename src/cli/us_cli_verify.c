@@ -417,7 +417,7 @@ us_rekey_write(us_cli_data_t *d, const us_norm_t *norm, const char *was)
 static int
 us_rekey_run(const us_cli_command_t *c, int n, char **args)
 {
-    int             code, www, profile;
+    int             code, profile;
     char            was[US_MANIFEST_SETTINGS];
     us_norm_t      *norm;
     const char     *before;
@@ -428,7 +428,6 @@ us_rekey_run(const us_cli_command_t *c, int n, char **args)
         return US_CLI_USAGE;
     }
 
-    www = us_rekey_www;
     norm = NULL;
     m = &d.recovery.manifest;
     code = us_cli_data_lock(&d);
@@ -456,15 +455,15 @@ us_rekey_run(const us_cli_command_t *c, int n, char **args)
                                                 (uint8_t *) was });
         before = strstr(was, " www=");
 
-        if (www == -1 && before) {
-            (void) us_cli_www(NULL, &www, before + 5);
+        if (us_rekey_www == -1 && before) {
+            (void) us_cli_www(NULL, &us_rekey_www, before + 5);
         }
 
-        norm = profile == -1 || www == -1 ? NULL
+        norm = profile == -1 || us_rekey_www == -1 ? NULL
                : us_norm_create((us_profile_t) profile);
 
         if (norm) {
-            us_norm_set_www(norm, (us_www_t) www);
+            us_norm_set_www(norm, (us_www_t) us_rekey_www);
             code = us_rekey_write(&d, norm, was);
 
         } else {

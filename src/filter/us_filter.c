@@ -643,8 +643,8 @@ us_filter_file_match(us_filter_file_t *file, const us_filter_plan_t *plan,
 
 /*
  * Whether the bits can be trusted: 0, or US_FILTER_UNCLEAN.  file->doubtful:
- * they cannot, and force accepts that.  Where the kernel tells no boot, a mark
- * is that of the others who use the file, if there are any.
+ * they cannot, and force accepts that.  Where the kernel has no boot id, a mark
+ * "not closed" is trusted if others use the file: it is theirs.
  */
 
 static int
